@@ -58,11 +58,11 @@ CIRCLES = [
     {"graph/input_stage/input_stage", "graph/input_stage/spec"},
     {"runtime/core", "runtime/internal/core_impl"},
     {"runtime/preprocess/internal/steps", "runtime/preprocess/pre_post_process"},
+    {"vision/decoder_types", "vision/internal/families"},
     {"devices/npu/compiled_model", "devices/npu/request"},
     {"drivers/npu/run/command_list", "drivers/npu/run/executor"},
     {"drivers/npu/run/graph", "drivers/npu/run/profiling"},
     {"drivers/npu/compiler/mode_params", "drivers/npu/compiler/options"},
-    {"vision/decode", "vision/internal/decoders", "vision/internal/reading", "vision/internal/scores"},
 ]
 # Layers whose headers are installed, and sources that the build compiles into no library.
 PUBLIC = {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements", "bindings"}

@@ -421,7 +421,7 @@ TEST(Decoder, SaysWhatItKnowsAndWhatItFound) {
   const auto has = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  has(message([] { Decoder d(options("rainbow")); }), "YOLOX, YOLOv5, YOLOv8, SSD, Classification");
+  has(message([] { Decoder d(options("rainbow")); }), "YOLOX, YOLOv5, YOLOv8, YOLOv10");
   has(message([] { Decoder d(options("")); }), "model_type");
   has(message([] { vision::detections(tensor({1, 41, 7}), options("YOLOX")); }), "[1,41,7]");
   has(message([] { vision::detections(tensor({1, kCells, 9}), options("YOLOX")); }), "2 labels");

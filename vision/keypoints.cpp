@@ -103,7 +103,8 @@ std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const De
   };
   std::optional<std::size_t> extra;
   const auto rows = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
-    return (extra = Anchors::extra_of(output, options, labels, are_points)).has_value();
+    extra = is_real(output) ? Anchors::extra_of(output.shape(), options, labels, are_points) : std::nullopt;
+    return extra.has_value();
   });
   if (rows == outputs.end())
     throw Error(Code::kInvalidArgument, "decoding YOLOv8-pose: no output is [1,n,6+" + std::to_string(step) +

@@ -171,7 +171,7 @@ std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const 
   });
   const std::size_t extra = prototypes == outputs.end() ? 0 : prototypes->shape()[1];
   const auto rows = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
-    return extra != 0 && Anchors::fits(output, options, extra);
+    return extra != 0 && is_real(output) && Anchors::fits(output.shape(), options, extra);
   });
   if (rows == outputs.end())
     throw Error(Code::kInvalidArgument,
@@ -209,7 +209,7 @@ std::vector<MaskedObject> box_masked_objects(std::span<const Tensor> outputs, co
                                              bool* is_cut) {
   const auto found = find_labelled_boxes(outputs);
   const auto masks = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
-    if (!is_real(output) || !found || &output == found->boxes) return false;
+    if (!is_real(output) || !found || &output == &outputs[found->boxes]) return false;
     const Shape& shape = output.shape();
     const std::size_t rank = shape.size();
     return (rank == 3 || (rank == 4 && shape[0] == 1)) && shape[rank - 3] == found->count;
@@ -219,7 +219,7 @@ std::vector<MaskedObject> box_masked_objects(std::span<const Tensor> outputs, co
         Code::kInvalidArgument,
         "decoding MaskRCNN: no outputs are boxes [n,5], labels [n] and masks [n,h,w]; there are:" + list_of(outputs));
   std::vector<Candidate> best;
-  add_labelled_boxes(*found, options, 1, best);
+  add_labelled_boxes(*found, outputs, options, 1, best);
   check_scores(options.model_type, best);
   std::erase_if(best, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
   const bool is_more = keep_best(best, options.top_k, never_suppresses, always_counts);

@@ -10,7 +10,7 @@
 #include <tenon/core/export.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/vision/decode.hpp>
+#include <tenon/vision/decode_options.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -47,8 +47,9 @@ double overlap_of(const Candidate& one, double one_angle, const Candidate& other
 
 std::vector<OrientedObject> oriented_objects(std::span<const Tensor> outputs, const DecodeOptions& options,
                                              bool* is_cut) {
-  const auto rows = std::find_if(outputs.begin(), outputs.end(),
-                                 [&](const Tensor& output) { return Anchors::fits(output, options, 1); });
+  const auto rows = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
+    return is_real(output) && Anchors::fits(output.shape(), options, 1);
+  });
   if (rows == outputs.end())
     throw Error(
         Code::kInvalidArgument,

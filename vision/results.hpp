@@ -33,25 +33,13 @@ struct TENON_API ModelRemark {
   std::string json() const;
 };
 
-/// All that ResultReader reads: model_types(), and beside them
-///   Segmentation     a metadata::Segmentation (vision::segment)
-///   YOLOv8-seg       detections, each with a Segmentation (vision::masked_objects)
-///   YOLOv8-pose      detections, each with a TensorOutput "keypoints" [points,3] (vision::posed_objects)
-///   YOLOv8-obb       detections, each with a TensorOutput "keypoints" [4,3], the corners of its turned box (vision::oriented_objects)
-///   MaskRCNN         detections, each with a Segmentation (vision::box_masked_objects)
-///   AnomalyDetection a Classification, and a metadata::Segmentation of the places if the model gives a map (vision::anomaly)
-///   Heatmaps         a TensorOutput "keypoints" [points,3] (vision::keypoints_of_maps)
-///   CTC              a Classification whose label is the text; labels are the alphabet, the blank is the last class (vision::ctc_text)
-///   CTC-blank-first  the same with the blank as class 0
-TENON_API std::vector<std::string> result_types();
-
 /// Reads the outputs of one model, picture after picture.
 /// @thread one at a time.
 class TENON_API ResultReader {
  public:
   /// @param options  With an empty model_type each output becomes a metadata::TensorOutput.
   /// @param model    The model's name in the metadata that are added.
-  /// @param names    The names of the outputs, for tensors.
+  /// @param names    The names of the outputs, where options.output_names has none.
   /// @errors as Decoder.
   ResultReader(DecodeOptions options, std::string model, std::vector<std::string> names = {});
   ~ResultReader();
@@ -67,12 +55,9 @@ class TENON_API ResultReader {
   void read(std::span<const Tensor> outputs, metadata::Collection& into, metadata::Id parent = metadata::kFrame);
 
  private:
-  class Kind;
-  class Objects;
-  class Tensors;
-  class Shapes;
-  static std::unique_ptr<Kind> make_objects(DecodeOptions options, std::string model);
-  std::unique_ptr<Kind> kind_;
+  DecodeOptions options_;
+  std::string model_;
+  std::unique_ptr<ChosenDecoder> chosen_;  ///< Null: outputs become tensors.
 };
 
 }  // namespace vision

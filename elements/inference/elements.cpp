@@ -56,6 +56,9 @@ std::vector<Parameter> infer_parameters() {
        "What the outputs mean: auto (as the model says, else tensors), none (tensors), or a model type such as YOLOX, "
        "SSD, classification",
        std::string("auto")},
+      {"decode_parameters",
+       "Settings of the decoder, NAME=VALUE, separated by blanks, as docs/guide/decoders.md lists them for each",
+       std::string()},
       {"labels_file", "File with one label per line, used instead of the model's labels", std::string()},
       {"model_labels", "Labels of the classes, separated by commas, used instead of the model's", std::string()},
       {"side_file",

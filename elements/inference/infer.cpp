@@ -78,6 +78,18 @@ ModelSettings settings_from(const Parameters& given) {
   return settings;
 }
 
+std::map<std::string, std::string> decode_parameters_from(const Parameters& given) {
+  std::map<std::string, std::string> parameters;
+  for (const std::string& word : split(given.text("decode_parameters"), ' ')) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos)
+      throw Error(Code::kInvalidArgument,
+                  given.owner() + ": decode_parameters has \"" + word + "\"; NAME=VALUE is expected");
+    parameters[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return parameters;
+}
+
 std::chrono::nanoseconds milliseconds(double count) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(count * 1e6));
 }
@@ -104,6 +116,7 @@ Infer::Infer(const Parameters& given, const Environment& environment)
     : owner_(given.owner()),
       on_(given.text("on")),
       decode_(given.text("decode")),
+      decode_parameters_(decode_parameters_from(given)),
       name_(std::filesystem::path(given.text("model")).stem().string()),
       requests_(static_cast<std::size_t>(given.integer("requests"))),
       max_objects_(static_cast<std::size_t>(given.integer("max_objects"))),
@@ -125,6 +138,7 @@ Infer::Infer(const Parameters& given, const Environment& environment)
   if (decode_ != "auto" && decode_ != "none") {
     vision::DecodeOptions options;
     options.model_type = decode_;
+    options.parameters = decode_parameters_;
     options.input_width = options.input_height = 1;  // The real size is known when the model is read.
     try {
       const vision::ResultReader known(options, name_);
@@ -221,6 +235,7 @@ void Infer::adapt(Stream& stream, const FrameInfo& info) {
   if (iou_ >= 0) options.iou_threshold = static_cast<float>(iou_);
   if (top_k_ > 0) options.top_k = static_cast<std::size_t>(top_k_);
   if (!model_labels_.empty()) options.labels = model_labels_;
+  for (const auto& [parameter, value] : decode_parameters_) options.parameters[parameter] = value;
   std::vector<std::string> names;
   for (const auto& output : model_->compiled.outputs())
     names.push_back(output.get_names().empty() ? output.get_node()->get_friendly_name() : output.get_any_name());

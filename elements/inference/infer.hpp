@@ -100,6 +100,7 @@ class Infer final : public Transform {
   void finish_one();
 
   const std::string owner_, on_, decode_, name_;
+  const std::map<std::string, std::string> decode_parameters_;
   const std::size_t requests_, max_objects_;
   const double confidence_, iou_, min_size_px_;
   const std::int64_t top_k_, interval_;

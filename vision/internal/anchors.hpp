@@ -23,17 +23,16 @@ namespace vision {
 /// inside, [1, n, 6 + extra], a row for each box: two corners, score, class, further numbers.
 class Anchors {
  public:
-  static bool fits(const Tensor& output, const DecodeOptions& options, std::size_t extra) {
-    return is_real(output) &&
-           (fits_raw(output.shape(), options, extra) || can_be_finished(options, output.shape(), extra));
+  static bool fits(const Shape& shape, const DecodeOptions& options, std::size_t extra) {
+    return fits_raw(shape, options, extra) || can_be_finished(options, shape, extra);
   }
   /// The further numbers of an output for which `fits_extra(extra)`; nothing if it is no such output. @param labels  Their number.
   template <typename FitsExtra>
-  static std::optional<std::size_t> extra_of(const Tensor& output, const DecodeOptions& options, std::size_t labels,
+  static std::optional<std::size_t> extra_of(const Shape& shape, const DecodeOptions& options, std::size_t labels,
                                              FitsExtra fits_extra) {
-    if (!is_real(output) || output.shape().size() != 3) return std::nullopt;
-    for (const auto& [extent, rest] : {std::pair{output.shape()[1], 4 + labels}, {output.shape()[2], kFinishedRow}}) {
-      if (extent > rest && fits_extra(extent - rest) && fits(output, options, extent - rest)) return extent - rest;
+    if (shape.size() != 3) return std::nullopt;
+    for (const auto& [extent, rest] : {std::pair{shape[1], 4 + labels}, {shape[2], kFinishedRow}}) {
+      if (extent > rest && fits_extra(extent - rest) && fits(shape, options, extent - rest)) return extent - rest;
     }
     return std::nullopt;
   }

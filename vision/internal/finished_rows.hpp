@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <tenon/core/shape.hpp>
-#include <tenon/vision/decode.hpp>
+#include <tenon/vision/decode_options.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -3,18 +3,27 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/vision/decode.hpp>
+#include <tenon/vision/decode_options.hpp>
+#include <tenon/vision/detection.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace vision {
 
+inline std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+inline bool is_real(ElementType type) { return type == ElementType::kF32 || type == ElementType::kF16; }
 inline bool is_real(const Tensor& tensor) {
   return tensor && (tensor.element_type() == ElementType::kF32 || tensor.element_type() == ElementType::kF16) &&
          tensor.is_contiguous();

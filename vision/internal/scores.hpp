@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/vision/decode.hpp>
+#include <tenon/vision/decode_options.hpp>
 #include <tenon/vision/internal/reading.hpp>
 #include <tenon/vision/nms.hpp>
 

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types whose functions are public: masks, points, turned boxes, anomalies, texts.
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <tenon/vision/ctc.hpp>
+#include <tenon/vision/internal/anchors.hpp>
+#include <tenon/vision/internal/families.hpp>
+#include <tenon/vision/internal/function_decoder.hpp>
+#include <tenon/vision/internal/labelled_boxes.hpp>
+#include <tenon/vision/keypoints.hpp>
+#include <tenon/vision/masks.hpp>
+#include <tenon/vision/oriented.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+namespace {
+
+bool fits_segmentation(const DecodeOptions&, std::span<const TensorInfo> outputs) {
+  return any_output(outputs, [](const TensorInfo& output) {
+    if (is_real_of_rank(output, 4)) return true;
+    const Shape& shape = output.shape;
+    const bool is_class =
+        output.type == ElementType::kU8 || output.type == ElementType::kI32 || output.type == ElementType::kI64;
+    return is_class && ((shape.size() == 3 && shape[0] == 1) || (shape.size() == 4 && shape[0] * shape[1] == 1));
+  });
+}
+
+bool fits_masked(const DecodeOptions& options, std::span<const TensorInfo> outputs) {
+  return any_output(outputs, [&](const TensorInfo& prototypes) {
+    return is_real_of_rank(prototypes, 4) && any_output(outputs, [&](const TensorInfo& rows) {
+             return is_real_of_rank(rows, 3) && Anchors::fits(rows.shape, options, prototypes.shape[1]);
+           });
+  });
+}
+
+bool fits_box_masked(const DecodeOptions&, std::span<const TensorInfo> outputs) {
+  const auto boxes = find_labelled_boxes(outputs);
+  return boxes && any_output(outputs, [&](const TensorInfo& output) {
+           const std::size_t rank = output.shape.size();
+           return is_real(output.type) && (rank == 3 || rank == 4) && &output != &outputs[boxes->boxes] &&
+                  (output.shape[rank - 3] == boxes->count || output.shape[0] == boxes->count);
+         });
+}
+
+bool fits_posed(const DecodeOptions& options, std::span<const TensorInfo> outputs) {
+  const std::size_t step = options.keypoint_values == 2 ? 2 : 3;
+  const auto are_points = [&](std::size_t numbers) {
+    return options.keypoint_count == 0 ? numbers % step == 0 : numbers == options.keypoint_count * step;
+  };
+  return any_output(outputs, [&](const TensorInfo& output) {
+    return is_real(output.type) &&
+           Anchors::extra_of(output.shape, options, std::max<std::size_t>(options.labels.size(), 1), are_points);
+  });
+}
+
+bool fits_turned(const DecodeOptions& options, std::span<const TensorInfo> outputs) {
+  return any_output(outputs, [&](const TensorInfo& output) {
+    return is_real(output.type) && Anchors::fits(output.shape, options, 1);
+  });
+}
+
+/// Heat maps, or the scores of two axes.
+bool fits_points(const DecodeOptions& options, std::span<const TensorInfo> outputs) {
+  const auto is_axis = [](const TensorInfo& output, std::size_t extent) {
+    return is_real_of_rank(output, 3) && extent != 0 && output.shape[2] % extent == 0;
+  };
+  return any_output(outputs, [&](const TensorInfo& output) { return is_real_of_rank(output, 4); }) ||
+         (outputs.size() > 1 &&
+          any_output(outputs, [&](const TensorInfo& output) { return is_axis(output, options.input_width); }) &&
+          any_output(outputs, [&](const TensorInfo& output) { return is_axis(output, options.input_height); }));
+}
+
+bool fits_ctc(const DecodeOptions& options, std::span<const TensorInfo> outputs) {
+  return any_output(outputs, [&](const TensorInfo& output) {
+    const Shape& shape = output.shape;
+    return is_real(output.type) && shape.size() == 3 && shape[2] == options.labels.size() + 1 &&
+           (shape[0] == 1 || shape[1] == 1);
+  });
+}
+
+FunctionDecoder::Function ctc_reader(bool is_blank_first) {
+  return [is_blank_first](const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+    CtcText found = ctc_text(outputs, {options.labels, is_blank_first, options.beam_width});
+    target.into.add(
+        metadata::Classification{std::move(found.text), -1, static_cast<float>(found.probability), target.model},
+        target.parent);
+    return false;
+  };
+}
+
+template <typename Find>
+FunctionDecoder::Function masked_reader(Find find) {
+  return [find](const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+    bool is_cut = false;
+    for (MaskedObject& found : find(outputs, options, &is_cut)) {
+      const metadata::Id object = target.into.add(std::move(found.object), target.parent);
+      target.into.add(std::move(found.mask), object);
+    }
+    return is_cut;
+  };
+}
+
+bool read_segmentation(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+  target.into.add(segment(outputs, options), target.parent);
+  return false;
+}
+
+bool read_posed(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+  bool is_cut = false;
+  for (PosedObject& found : posed_objects(outputs, options, &is_cut))
+    add_points(std::move(found.points), target, target.into.add(std::move(found.object), target.parent));
+  return is_cut;
+}
+
+bool read_turned(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+  bool is_cut = false;
+  for (OrientedObject& found : oriented_objects(outputs, options, &is_cut)) {
+    const metadata::Id object = target.into.add(std::move(found.object), target.parent);
+    target.into.add(metadata::TensorOutput{std::move(found.corners), "corners", target.model, "keypoints"}, object);
+  }
+  return is_cut;
+}
+
+bool read_maps(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+  add_points(keypoints_of_maps(outputs, options), target, target.parent);
+  return false;
+}
+
+}  // namespace
+
+std::vector<DecoderType> mask_types() {
+  return {
+      function_type("Segmentation", {"semantic_segmentation", "semanticsegmentation"},
+                    "[1,labels,h,w], or [1,h,w] or [1,1,h,w] of u8, i32 or i64,", fits_segmentation, read_segmentation),
+      function_type("YOLOv8-seg", {"yolov8_seg", "yolo11-seg", "yolo-seg", "yolo26-seg"},
+                    "[1,4+labels+m,n] (or [1,n,6+m] with suppression inside) and [1,m,h,w]", fits_masked,
+                    masked_reader([](auto... all) { return masked_objects(all...); })),
+      function_type("MaskRCNN", {"mask_rcnn", "mask-rcnn"}, "boxes [n,5], labels [n] and masks [n,h,w]",
+                    fits_box_masked, masked_reader([](auto... all) { return box_masked_objects(all...); })),
+  };
+}
+
+std::vector<DecoderType> point_types() {
+  return {
+      function_type("YOLOv8-pose", {"yolov8_pose", "yolo11-pose", "yolo26-pose"},
+                    "[1,4+labels+3*points,n] (or [1,n,6+3*points] with suppression inside)", fits_posed, read_posed),
+      function_type("Heatmaps", {"keypoints", "keypoint_detection", "simcc", "rtmpose"},
+                    "[1,points,h,w], or [1,points,k*width] and [1,points,k*height]", fits_points, read_maps),
+      function_type("YOLOv8-obb", {"yolov8_obb", "yolo11-obb", "yolo26-obb"},
+                    "[1,4+labels+1,n] (or [1,n,7] with suppression inside)", fits_turned, read_turned),
+  };
+}
+
+std::vector<DecoderType> text_types() {
+  const char* const steps = "[steps,1,labels+1] or [1,steps,labels+1], for the labels and the blank,";
+  return {function_type("CTC", {"ctc-greedy", "ocr"}, steps, fits_ctc, ctc_reader(false)),
+          function_type("CTC-blank-first", {"ctc_blank_first", "paddle_ocr"}, steps, fits_ctc, ctc_reader(true))};
+}
+
+std::vector<DecoderType> anomaly_types() {
+  return {function_type(
+      "AnomalyDetection", {"anomaly_detection", "anomaly"}, "[1,1,h,w], [1,h,w] or [1]",
+      [](const DecodeOptions&, std::span<const TensorInfo> outputs) {
+        return any_output(outputs, [](const TensorInfo& output) {
+          return is_real(output.type) && (output.shape.size() == 3 || output.shape.size() == 4 ||
+                                          checked_element_count(output.shape).value_or(0) == 1);
+        });
+      },
+      [](const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+        Anomaly found = anomaly(outputs, options);
+        target.into.add(metadata::Classification{std::move(found.label), found.label_id, found.score, target.model},
+                        target.parent);
+        if (found.places) target.into.add(std::move(*found.places), target.parent);
+        return false;
+      })};
+}
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

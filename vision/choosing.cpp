@@ -30,7 +30,7 @@ const DecoderType& known_type(const std::string& model_type) {
 
 }  // namespace
 
-ChosenDecoder::ChosenDecoder(const DecodeOptions& options) : type_(&known_type(options.model_type)) {
+ChosenDecoder::ChosenDecoder(DecodeOptions& options) : type_(&known_type(options.model_type)) {
   if (!std::isfinite(options.confidence_threshold) || !std::isfinite(options.iou_threshold))
     throw Error(Code::kInvalidArgument,
                 "decoding " + options.model_type + ": confidence and IoU thresholds must be finite numbers");
@@ -39,19 +39,12 @@ ChosenDecoder::ChosenDecoder(const DecodeOptions& options) : type_(&known_type(o
                 "decoding " + options.model_type +
                     ": the size of the model's input is not known; set input_width and input_height");
   check_place(options);
+  if (options.labels.empty()) options.labels = type_->labels;
   decoder_ = type_->make(options, DecoderSettings(*type_, options));
 }
 
 void ChosenDecoder::check(const DecodeOptions& options, std::span<const Tensor> outputs) {
-  infos_.resize(outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const bool is_read = outputs[i] && outputs[i].is_contiguous() && outputs[i].is_host_addressable();
-    infos_[i].type = is_read ? outputs[i].element_type() : ElementType::kUndefined;
-    if (is_read)
-      infos_[i].shape = outputs[i].shape();
-    else
-      infos_[i].shape.clear();
-  }
+  describe_outputs(outputs, infos_);
   if (type_->fits(options, infos_)) return;
   std::string others;
   DecodeOptions any = options;

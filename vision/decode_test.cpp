@@ -197,7 +197,7 @@ TEST(DecodeRtDetr, ReadsQueriesInFractionsOfTheInput) {
   ASSERT_EQ(found.size(), 2u) << "nothing is suppressed";
   EXPECT_EQ(found[0].box, (vision::Box{24, 8, 40, 24}));
   EXPECT_EQ(found[0].label, "dog");
-  found = vision::detections(finished_rows(1, {{0.5f, 0.5f, 0.25f, 0.5f, -3, 3}}), options("DETR"));
+  found = vision::detections(finished_rows(1, {{0.5f, 0.5f, 0.25f, 0.5f, -3, 3}}), options("rtdetr"));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_NEAR(found[0].score, 0.952574, 1e-5) << "logits";
 }

@@ -74,6 +74,7 @@ struct DecoderType {
   std::string expects;                   ///< The outputs, for messages and documentation.
   std::vector<DecoderParameter> parameters = {};
   bool needs_input_size = true;
+  std::vector<std::string> labels = {};  ///< Those of a model that says none.
   /// Whether outputs of these types and shapes can be read. Outputs that no program can read have an undefined type.
   std::function<bool(const DecodeOptions& options, std::span<const TensorInfo> outputs)> fits;
   /// @errors kInvalidArgument: settings that make no sense (names them)

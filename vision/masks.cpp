@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/vision/internal/anchors.hpp>
+#include <tenon/vision/internal/cells.hpp>
 #include <tenon/vision/internal/labelled_boxes.hpp>
 #include <tenon/vision/internal/reading.hpp>
 #include <tenon/vision/internal/scores.hpp>
@@ -19,57 +20,11 @@ inline namespace v1 {
 namespace vision {
 namespace {
 
-/// Columns and rows of an output, and the pixels of the input that they cover.
-struct Cells {
-  std::size_t x1 = 0, y1 = 0, x2 = 0, y2 = 0;
-  Box box;
-};
-
-/// The cells of an output of `width` x `height` that `box` of the input touches.
-Cells cells_of(const Box& box, std::size_t width, std::size_t height, const DecodeOptions& options) {
-  const float step_x = static_cast<float>(options.input_width) / static_cast<float>(width);
-  const float step_y = static_cast<float>(options.input_height) / static_cast<float>(height);
-  const auto cell = [](float value, std::size_t limit) {
-    return static_cast<std::size_t>(std::clamp(value, 0.0f, static_cast<float>(limit)));
-  };
-  Cells cells;
-  cells.x1 = std::min(cell(std::floor(box.x1 / step_x), width), width - 1);
-  cells.y1 = std::min(cell(std::floor(box.y1 / step_y), height), height - 1);
-  cells.x2 = std::max(cell(std::ceil(box.x2 / step_x), width), cells.x1 + 1);
-  cells.y2 = std::max(cell(std::ceil(box.y2 / step_y), height), cells.y1 + 1);
-  cells.box = {static_cast<float>(cells.x1) * step_x, static_cast<float>(cells.y1) * step_y,
-               static_cast<float>(cells.x2) * step_x, static_cast<float>(cells.y2) * step_y};
-  return cells;
-}
-
-/// The part of the input that the frame covers.
-Box placed_in(const DecodeOptions& options) {
-  if (!options.geometry)
-    return {0, 0, static_cast<float>(options.input_width), static_cast<float>(options.input_height)};
-  const PixelRect& placed = options.geometry->placed;
-  return {static_cast<float>(placed.x), static_cast<float>(placed.y), static_cast<float>(placed.x + placed.width),
-          static_cast<float>(placed.y + placed.height)};
-}
-
 void check_input_size(const DecodeOptions& options) {
   if (options.input_width == 0 || options.input_height == 0)
     throw Error(Code::kInvalidArgument, "decoding " + options.model_type +
                                             ": the size of the model's input is not known; set input_width and "
                                             "input_height");
-}
-
-template <typename Read>
-metadata::Segmentation mask_over_frame(const DecodeOptions& options, std::size_t width, std::size_t height, Read read) {
-  const Cells cells = cells_of(placed_in(options), width, height, options);
-  const Box box = to_frame(options, cells.box);
-  metadata::Segmentation made{{box.x1, box.y1, box.x2, box.y2},
-                              Tensor(ElementType::kU8, Shape{cells.y2 - cells.y1, cells.x2 - cells.x1}),
-                              options.labels};
-  auto* mask = static_cast<std::uint8_t*>(made.mask.data());
-  for (std::size_t y = cells.y1; y < cells.y2; ++y) {
-    for (std::size_t x = cells.x1; x < cells.x2; ++x) *mask++ = read(y * width + x);
-  }
-  return made;
 }
 
 template <typename Integer>
@@ -183,24 +138,15 @@ std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const 
   const std::size_t height = prototypes->shape()[2], width = prototypes->shape()[3], pixels = height * width;
   std::vector<MaskedObject> found;
   for (const Candidate& candidate : anchors.best(is_cut)) {
-    const Cells cells = cells_of(candidate.box, width, height, options);
     MaskedObject& made = found.emplace_back();
     const Box box = clipped(options, to_frame(options, candidate.box));
     const auto label = static_cast<std::size_t>(candidate.label_id);
     made.object = {{box.x1, box.y1, box.x2, box.y2}, label_of(options, label), candidate.label_id, candidate.score, -1};
-    const Box area = to_frame(options, cells.box);
-    made.mask = {{area.x1, area.y1, area.x2, area.y2},
-                 Tensor(ElementType::kU8, Shape{cells.y2 - cells.y1, cells.x2 - cells.x1}),
-                 {}};
-    auto* mask = static_cast<std::uint8_t*>(made.mask.mask.data());
-    for (std::size_t y = cells.y1; y < cells.y2; ++y) {
-      for (std::size_t x = cells.x1; x < cells.x2; ++x) {
-        float sum = 0;
-        for (std::size_t m = 0; m < extra; ++m)
-          sum += anchors.extra(candidate.index, m) * base[m * pixels + y * width + x];
-        *mask++ = sum > 0;
-      }
-    }
+    made.mask = mask_over_box(options, candidate.box, width, height, [&](std::size_t i) {
+      float sum = 0;
+      for (std::size_t m = 0; m < extra; ++m) sum += anchors.extra(candidate.index, m) * base[m * pixels + i];
+      return static_cast<std::uint8_t>(sum > 0);
+    });
   }
   return found;
 }

@@ -42,7 +42,7 @@ class RowDecoder final : public ObjectDecoder {
 
 DecoderType row_type(std::string name, std::vector<std::string> other_names, std::string expects,
                      const RowFormat& format) {
-  DecoderType type{std::move(name), std::move(other_names), std::move(expects), {}, format.has_boxes, {}, {}};
+  DecoderType type{std::move(name), std::move(other_names), std::move(expects), {}, format.has_boxes, {}, {}, {}};
   type.fits = [format](const DecodeOptions& options, std::span<const TensorInfo> outputs) {
     return std::any_of(
                outputs.begin(), outputs.end(),

@@ -20,7 +20,8 @@ namespace vision {
 class ChosenDecoder {
  public:
   /// @errors kInvalidArgument: there is none (lists the known), or options that it cannot work with.
-  explicit ChosenDecoder(const DecodeOptions& options);
+  /// @param options  Get the type's own labels if they have none.
+  explicit ChosenDecoder(DecodeOptions& options);
   /// Null if its results are neither objects nor classes.
   ObjectDecoder* objects() const { return dynamic_cast<ObjectDecoder*>(decoder_.get()); }
   ResultDecoder& decoder() const { return *decoder_; }

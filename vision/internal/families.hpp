@@ -18,6 +18,8 @@ std::vector<DecoderType> yolo_row_types();
 std::vector<DecoderType> ssd_types();
 std::vector<DecoderType> class_types();
 std::vector<DecoderType> query_types();
+std::vector<DecoderType> grid_types();
+std::vector<DecoderType> face_types();
 std::vector<DecoderType> mask_types();
 std::vector<DecoderType> point_types();
 std::vector<DecoderType> text_types();

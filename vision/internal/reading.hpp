@@ -29,6 +29,19 @@ inline bool is_real(const Tensor& tensor) {
          tensor.is_contiguous();
 }
 
+/// Type and shape of each output; the type is undefined where an output cannot be read. Allocates nothing once `infos` has grown.
+inline void describe_outputs(std::span<const Tensor> outputs, std::vector<TensorInfo>& infos) {
+  infos.resize(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const bool is_read = outputs[i] && outputs[i].is_contiguous() && outputs[i].is_host_addressable();
+    infos[i].type = is_read ? outputs[i].element_type() : ElementType::kUndefined;
+    if (is_read)
+      infos[i].shape = outputs[i].shape();
+    else
+      infos[i].shape.clear();
+  }
+}
+
 /// The tensor's values as floats, in place if they are floats. @pre is_real()
 inline const float* floats(const Tensor& tensor, std::vector<float>& scratch) {
   if (tensor.element_type() == ElementType::kF32) return static_cast<const float*>(tensor.data());

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outputs of models and what their exporters' own programs make of them. decoders/oracle.py writes the cases: small ones into
+// decoders/cases, which are in git, and larger ones where TENON_DECODER_CASES says, for ./dev check decoders.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <tenon/core/error.hpp>
+#include <tenon/vision/decoder_types.hpp>
+#include <tenon/vision/results.hpp>
+
+namespace decoder_cases_test {
+
+using namespace tenon;
+using nlohmann::json;
+
+Tensor tensor_of(const json& output, const std::filesystem::path& folder) {
+  const std::vector<std::size_t> extents = output.at("shape");
+  Shape shape(extents.size(), 0);
+  std::copy(extents.begin(), extents.end(), shape.begin());
+  const std::string type = output.value("type", "f32");
+  Tensor made(type == "i64"    ? ElementType::kI64
+              : type == "u8"   ? ElementType::kU8
+              : type == "bool" ? ElementType::kBool
+                               : ElementType::kF32,
+              shape);
+  if (output.contains("file")) {
+    std::ifstream file(folder / output.at("file").get<std::string>(), std::ios::binary);
+    file.read(static_cast<char*>(made.data()), static_cast<std::streamsize>(made.size_bytes()));
+    EXPECT_TRUE(file) << output.at("file");
+    return made;
+  }
+  const std::vector<double> values = output.at("values");
+  EXPECT_EQ(values.size(), made.element_count());
+  for (std::size_t i = 0; i < std::min(values.size(), made.element_count()); ++i) {
+    if (type == "i64")
+      made.data<std::int64_t>()[i] = static_cast<std::int64_t>(values[i]);
+    else if (type == "f32")
+      made.data<float>()[i] = static_cast<float>(values[i]);
+    else
+      static_cast<std::uint8_t*>(made.data())[i] = static_cast<std::uint8_t>(values[i]);
+  }
+  return made;
+}
+
+vision::DecodeOptions options_of(const json& one) {
+  vision::DecodeOptions options;
+  options.model_type = one.at("type");
+  options.labels = one.value("labels", std::vector<std::string>());
+  options.parameters = one.value("parameters", std::map<std::string, std::string>());
+  options.confidence_threshold = one.value("confidence", 0.5f);
+  options.iou_threshold = one.value("iou", 0.5f);
+  options.top_k = one.value("top_k", std::size_t{300});
+  options.multi_label = one.value("multi_label", false);
+  if (one.contains("end_to_end")) options.end_to_end = one.at("end_to_end").get<bool>();
+  options.input_width = one.at("input")[0];
+  options.input_height = one.at("input")[1];
+  for (const json& output : one.at("outputs")) options.output_names.push_back(output.value("name", ""));
+  return options;
+}
+
+/// What was found, in the form of the cases' own "expected": kinds of metadata with what they hold, children in "children".
+json found_by(const metadata::Collection& all, metadata::Id parent) {
+  json found = json::array();
+  const json entries = json::parse(all.json());
+  for (const json& entry : entries) {
+    if (entry.value("parent", 0u) != parent || entry.at("kind") == "left_out") continue;
+    json one = entry;
+    one["children"] = found_by(all, entry.at("id"));
+    found.push_back(std::move(one));
+  }
+  return found;
+}
+
+/// How far two values are from each other: numbers by their difference, texts and counts by being equal. Fields that are only in the
+/// second do not count.
+double distance(const json& wanted, const json& found) {
+  if (wanted.is_number() && found.is_number()) return std::abs(wanted.get<double>() - found.get<double>());
+  if (wanted.is_array()) {
+    if (!found.is_array() || found.size() != wanted.size()) return INFINITY;
+    double most = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) most = std::max(most, distance(wanted[i], found[i]));
+    return most;
+  }
+  if (wanted.is_object()) {
+    double most = 0;
+    for (const auto& [key, value] : wanted.items()) {
+      if (!found.contains(key)) return INFINITY;
+      // Scores are compared a hundred times as strictly as pixels.
+      most = std::max(most, distance(value, found[key]) * (key == "score" ? 100 : 1));
+    }
+    return most;
+  }
+  return wanted == found ? 0 : INFINITY;
+}
+
+void check_case(const std::filesystem::path& path) {
+  SCOPED_TRACE(path.filename().string());
+  std::ifstream file(path);
+  const json one = json::parse(file);
+  std::vector<Tensor> outputs;
+  for (const json& output : one.at("outputs")) outputs.push_back(tensor_of(output, path.parent_path()));
+  vision::ResultReader reader(options_of(one), "m");
+  metadata::Collection all;
+  reader.read(outputs, all);
+  const json found = found_by(all, metadata::kFrame), &wanted = one.at("expected");
+  const std::size_t slack = one.value("slack", 0u);  // Where the exporter's program rounds what it compares.
+  EXPECT_LE(found.size(), wanted.size() + slack);
+  EXPECT_GE(found.size() + slack, wanted.size());
+  EXPECT_GE(wanted.size(), one.value("least", 1u)) << "the case shows nothing";
+  const double tolerance = one.value("tolerance", 0.05);
+  std::vector<bool> is_taken(found.size(), false);
+  std::size_t missing = 0;
+  for (const json& each : wanted) {
+    std::size_t best = found.size();
+    double least = INFINITY;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const double apart = is_taken[i] ? INFINITY : distance(each, found[i]);
+      if (apart < least) best = i, least = apart;
+    }
+    if (least <= tolerance)
+      is_taken[best] = true;
+    else if (++missing > slack && missing <= slack + 3)
+      ADD_FAILURE() << "not found: " << each.dump().substr(0, 600) << "\nnearest at " << least << ": "
+                    << (best < found.size() ? found[best].dump().substr(0, 600) : "none");
+  }
+  EXPECT_LE(missing, slack) << "of " << wanted.size();
+}
+
+std::vector<std::filesystem::path> cases_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+TEST(DecoderCases, SmallOnesAreAsTheirExportersSay) {
+  const char* const folder = std::getenv("TENON_DECODER_SMALL_CASES");
+  ASSERT_TRUE(folder);
+  const auto paths = cases_in(folder);
+  EXPECT_GE(paths.size(), 10u);
+  for (const auto& path : paths) check_case(path);
+}
+
+TEST(DecoderCases, LargeOnesAreAsTheirExportersSay) {
+  const char* const folder = std::getenv("TENON_DECODER_CASES");
+  if (!folder) GTEST_SKIP() << "./dev check decoders writes them, with the exporters' packages";
+  for (const auto& path : cases_in(folder)) check_case(path);
+}
+
+}  // namespace decoder_cases_test

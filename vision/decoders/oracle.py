@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes outputs of models, and what the exporters' own programs make of them, for cases_test.cpp.
+
+usage: oracle.py --out FOLDER [--small] [NAME...]
+Packages: torch, ultralytics, transformers, torchvision, openvino-model-api, opencv-python-headless, rfdetr, pyclipper, shapely. A family
+whose package is missing is said and left out; --strict makes that an error. --small writes the little cases that are in git.
+"""
+import argparse
+import json
+import pathlib
+import sys
+import traceback
+
+import numpy
+
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def made(kind, outputs, expected, size, **more):
+    """One case. @param outputs  Arrays by name, in the model's order."""
+    return {"type": kind, "outputs": outputs, "expected": expected, "input": list(size), **more}
+
+
+def labels(count):
+    return [f"c{i}" for i in range(count)]
+
+
+def detection(box, score, label, children=None):
+    entry = {"kind": "detection", "box": [float(v) for v in box], "score": float(score), "label_id": int(label)}
+    if children:
+        entry["children"] = children
+    return entry
+
+
+def points(values, score=None):
+    rows = [[float(v) for v in row] + ([float(score)] if score is not None else []) for row in numpy.asarray(values).tolist()]
+    return {"kind": "tensor", "format": "keypoints", "points": rows}
+
+
+def clip(boxes, size):
+    boxes = numpy.array(boxes, numpy.float64).reshape(-1, 4)
+    return numpy.clip(boxes, 0, [size[0], size[1], size[0], size[1]])
+
+
+def sizes(small):
+    """Input, and what keeps small cases small."""
+    return ((64, 32) if small else (640, 384))
+
+
+def random_scores(rng, rows, classes, share):
+    """Scores of background, and some objects."""
+    scores = rng.uniform(0.001, 0.1, (rows, classes))
+    chosen = rng.random(rows) < share
+    scores[chosen, rng.integers(0, classes, chosen.sum())] = rng.uniform(0.3, 0.99, chosen.sum())
+    return scores.astype(numpy.float32)
+
+
+def random_boxes(rng, rows, size):
+    """Centre and size in pixels."""
+    w, h = size
+    return numpy.stack([rng.uniform(0, w, rows), rng.uniform(0, h, rows), rng.uniform(w / 20, w / 3, rows), rng.uniform(h / 20, h / 3, rows)], 1).astype(numpy.float32)
+
+
+def ultralytics_nms(prediction, size, classes, **more):
+    import torch
+    from ultralytics.utils.nms import non_max_suppression
+    found = non_max_suppression(torch.from_numpy(prediction.copy()), conf_thres=0.25, iou_thres=0.6, nc=classes, max_det=300, **more)[0].numpy()
+    return found
+
+
+YOLO = dict(confidence=0.25, iou=0.6)
+
+
+@case
+def ultralytics_detect(rng, small):
+    size, classes = sizes(small), 3 if small else 80
+    rows = size[0] * size[1] // 64 * 21 // 16
+    raw = numpy.concatenate([random_boxes(rng, rows, size), random_scores(rng, rows, classes, 0.3 if small else 0.05)], 1).T[None].copy()
+    found = ultralytics_nms(raw, size, classes)
+    return made("YOLOv8", {"output0": raw}, [detection(b, r[4], r[5]) for b, r in zip(clip(found[:, :4], size), found)], size, labels=labels(classes), **YOLO)
+
+
+@case
+def ultralytics_pose(rng, small):
+    size, count = sizes(small), 3 if small else 17
+    rows = 42 if small else 5040
+    at = rng.uniform(0, size[0], (rows, count * 3)).astype(numpy.float32)
+    at[:, 2::3] /= size[0]
+    raw = numpy.concatenate([random_boxes(rng, rows, size), random_scores(rng, rows, 1, 0.05), at], 1).T[None].copy()
+    found = ultralytics_nms(raw, size, 1)
+    expected = [detection(b, r[4], r[5], [points(r[6:].reshape(count, 3))]) for b, r in zip(clip(found[:, :4], size), found)]
+    return made("YOLOv8-pose", {"output0": raw}, expected, size, labels=["person"], **YOLO)
+
+
+@case
+def ultralytics_end_to_end(rng, small):
+    size, rows = sizes(small), 12 if small else 300
+    boxes = random_boxes(rng, rows, size)
+    raw = numpy.concatenate([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2, numpy.sort(rng.uniform(0, 1, (rows, 1)))[::-1], rng.integers(0, 3, (rows, 1))], 1).astype(numpy.float32)[None]
+    found = ultralytics_nms(raw, size, 3, end2end=True)
+    return made("YOLO26", {"output0": raw}, [detection(b, r[4], r[5]) for b, r in zip(clip(found[:, :4], size), found)], size, labels=labels(3), confidence=0.25)
+
+
+@case
+def ultralytics_v5_rows(rng, small):
+    import torch
+    from torchvision.ops import batched_nms
+    # As YOLOv5's own non_max_suppression without several labels for a box: objectness times the best class.
+    size, classes, rows = sizes(small), 3, 63 if small else 15120
+    boxes, scores = random_boxes(rng, rows, size), random_scores(rng, rows, classes, 0.3)
+    objectness = rng.uniform(0, 1, (rows, 1)).astype(numpy.float32)
+    raw = numpy.concatenate([boxes, objectness, scores], 1)[None]
+    best, corners = scores * objectness, numpy.concatenate([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2], 1)
+    kept = numpy.flatnonzero((best.max(1) > 0.25) & (objectness[:, 0] > 0.25))
+    chosen = kept[batched_nms(torch.from_numpy(corners[kept]), torch.from_numpy(best[kept].max(1)), torch.from_numpy(best[kept].argmax(1)), 0.6).numpy()][:300]
+    return made("YOLOv5", {"output0": raw}, [detection(b, best[i].max(), best[i].argmax()) for b, i in zip(clip(corners[chosen], size), chosen)], size, labels=labels(classes), **YOLO)
+
+
+def torch_nms(boxes, scores, classes, iou):
+    import torch
+    from torchvision.ops import batched_nms
+    return batched_nms(torch.from_numpy(numpy.asarray(boxes, numpy.float32)), torch.from_numpy(numpy.asarray(scores, numpy.float32)), torch.from_numpy(numpy.asarray(classes)), iou).numpy()
+
+
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+ANCHORS = [[10, 13, 16, 30, 33, 23], [30, 61, 62, 45, 59, 119], [116, 90, 156, 198, 373, 326]]
+
+
+@case
+def ultralytics_v5_grids(rng, small):
+    """YOLOv5's Detect.forward: y = sigmoid; xy = (y * 2 - 0.5 + cell) * stride; wh = (y * 2) ** 2 * anchor."""
+    return yolo_grids(rng, small, "YOLOv5-grids", lambda t: sigmoid(t) * 2 - 0.5, lambda t: (sigmoid(t) * 2) ** 2)
+
+
+@case
+def darknet_v3_grids(rng, small):
+    """bx = sigmoid(tx) + cx, bw = pw exp(tw). Source: J. Redmon, A. Farhadi, YOLOv3: An Incremental Improvement (2018), section 2.1."""
+    return yolo_grids(rng, small, "YOLOv3", sigmoid, numpy.exp)
+
+
+def yolo_grids(rng, small, kind, place, extent):
+    size, classes = sizes(small), 2
+    outputs, boxes, scores = {}, [], []
+    for level, stride in enumerate((8, 16, 32)):
+        w, h = size[0] // stride, size[1] // stride
+        t = rng.normal(0, 1, (3, 5 + classes, h, w)).astype(numpy.float32)
+        t[:, 4] = rng.uniform(-6, 1.5, (3, h, w))
+        outputs[f"p{level}"] = t.reshape(1, 3 * (5 + classes), h, w)
+        for a in range(3):
+            for y in range(h):
+                for x in range(w):
+                    tx, ty, tw, th, o, *c = t[a, :, y, x].astype(numpy.float64)
+                    cx, cy = (place(tx) + x) * stride, (place(ty) + y) * stride
+                    bw, bh = extent(tw) * ANCHORS[level][2 * a], extent(th) * ANCHORS[level][2 * a + 1]
+                    boxes.append([cx - bw / 2, cy - bh / 2, cx + bw / 2, cy + bh / 2])
+                    scores.append(sigmoid(o) * sigmoid(numpy.array(c)))
+    boxes, scores = numpy.array(boxes), numpy.array(scores)
+    kept = numpy.flatnonzero(scores.max(1) >= 0.25)
+    kept = kept[torch_nms(boxes[kept], scores[kept].max(1), scores[kept].argmax(1), 0.6)]
+    seen = [i for i in kept if (clip(boxes[i], size)[0][2:] > clip(boxes[i], size)[0][:2]).all()][:300]
+    return made(kind, dict(reversed(outputs.items())), [detection(b, scores[i].max(), scores[i].argmax()) for b, i in zip(clip(boxes[seen], size), seen)], size, labels=labels(classes), **YOLO)
+
+
+def query_outputs(rng, small, classes):
+    import torch
+    rows = 10 if small else 300
+    logits = rng.normal(-3, 1, (1, rows, classes)).astype(numpy.float32)
+    logits[0, ::3, 1] += 5
+    boxes = numpy.concatenate([rng.uniform(0.2, 0.8, (1, rows, 2)), rng.uniform(0.05, 0.3, (1, rows, 2))], 2).astype(numpy.float32)
+    return logits, boxes, type("Output", (), {"logits": torch.from_numpy(logits), "pred_boxes": torch.from_numpy(boxes)})()
+
+
+def hugging_face(processor, output, size, threshold):
+    import torch
+    found = processor.post_process_object_detection(output, threshold=threshold, target_sizes=torch.tensor([[size[1], size[0]]]))[0]
+    return [detection(b, s, c) for b, s, c in zip(clip(found["boxes"].numpy(), size), found["scores"].numpy(), found["labels"].numpy())]
+
+
+@case
+def transformers_detr(rng, small):
+    from transformers import DetrImageProcessor
+    size = sizes(small)
+    logits, boxes, output = query_outputs(rng, small, 4)
+    return made("DETR", {"logits": logits, "pred_boxes": boxes[..., :]}, hugging_face(DetrImageProcessor(), output, size, 0.3), size, confidence=0.3, labels=labels(3))
+
+
+@case
+def transformers_rt_detr(rng, small):
+    from transformers import RTDetrImageProcessor
+    size = sizes(small)
+    logits, boxes, output = query_outputs(rng, small, 5)
+    return made("RT-DETR", {"logits": logits, "pred_boxes": boxes}, hugging_face(RTDetrImageProcessor(), output, size, 0.3), size, confidence=0.3, labels=labels(5))
+
+
+@case
+def rfdetr_boxes_and_masks(rng, small):
+    import torch
+    from rfdetr.models.postprocess import PostProcess
+    size = sizes(small)
+    logits, boxes, _ = query_outputs(rng, small, 6)
+    masks = rng.normal(0, 1, (1, logits.shape[1], size[1] // 4, size[0] // 4)).astype(numpy.float32)
+    found = PostProcess(num_select=300 if not small else 10)({"pred_logits": torch.from_numpy(logits), "pred_boxes": torch.from_numpy(boxes)}, target_sizes=torch.tensor([[size[1], size[0]]]))[0]
+    expected = [detection(b, s, c) for b, s, c in zip(clip(found["boxes"].numpy(), size), found["scores"].numpy(), found["labels"].numpy()) if s >= 0.3]
+    return made("RF-DETR", {"dets": boxes, "labels": logits, "masks": masks}, expected, size, confidence=0.3, labels=labels(6))
+
+
+def face_outputs(rng, size, anchors):
+    for stride in (8, 16, 32):
+        w, h = size[0] // stride, size[1] // stride
+        count = w * h * anchors
+        scores = rng.uniform(0, 0.2, (count, 1)).astype(numpy.float32)
+        chosen = rng.random(count) < 0.15
+        scores[chosen] = rng.uniform(0.4, 0.99, (chosen.sum(), 1))
+        yield stride, w, h, scores, rng.uniform(0.5, 4, (count, 4)).astype(numpy.float32), rng.uniform(-2, 2, (count, 10)).astype(numpy.float32)
+
+
+@case
+def insightface_scrfd(rng, small):
+    """distance2bbox and distance2kps of insightface's scrfd.py: centre -+ distance * stride, two anchors a cell."""
+    size = sizes(small)
+    outputs, boxes, scores, marks = {}, [], [], []
+    for stride, w, h, s, b, k in face_outputs(rng, size, 2):
+        outputs |= {f"score_{stride}": s, f"bbox_{stride}": b, f"kps_{stride}": k}
+        centres = numpy.stack(numpy.mgrid[:h, :w][::-1], -1).astype(numpy.float32).reshape(-1, 2).repeat(2, 0) * stride
+        boxes.append(numpy.concatenate([centres - b[:, :2] * stride, centres + b[:, 2:] * stride], 1))
+        marks.append(k.reshape(-1, 5, 2) * stride + centres[:, None])
+        scores.append(s[:, 0])
+    order = sorted(outputs, key=lambda name: ["score", "bbox", "kps"].index(name.split("_")[0]))
+    return faces("SCRFD", {name: outputs[name] for name in order}, boxes, scores, marks, size)
+
+
+def faces(kind, outputs, boxes, scores, marks, size):
+    boxes, scores, marks = map(numpy.concatenate, (boxes, scores, marks))
+    kept = numpy.flatnonzero(scores >= 0.5)
+    kept = kept[torch_nms(boxes[kept], scores[kept], numpy.zeros(len(kept), int), 0.4)]
+    expected = [detection(b, scores[i], 0, [points(marks[i], scores[i])]) for b, i in zip(clip(boxes[kept], size), kept) if (b[2:] > b[:2]).all()][:300]
+    return made(kind, outputs, expected, size, confidence=0.5, iou=0.4)
+
+
+@case
+def opencv_yunet(rng, small):
+    """cv2.FaceDetectorYN itself, on a network whose outputs are constants."""
+    import cv2
+    import onnx
+    from onnx import helper, numpy_helper
+    size = (64, 32) if small else (320, 192)
+    outputs = {}
+    for stride, w, h, s, b, k in face_outputs(rng, size, 1):
+        b = numpy.concatenate([rng.uniform(0, 1, (len(b), 2)), rng.uniform(0, 1.5, (len(b), 2))], 1)
+        outputs |= {f"cls_{stride}": s[None], f"obj_{stride}": rng.uniform(0.6, 1, s.shape)[None], f"bbox_{stride}": b[None], f"kps_{stride}": k[None]}
+    outputs = {name: outputs[name].astype(numpy.float32) for part in ("cls", "obj", "bbox", "kps") for name in (f"{part}_{s}" for s in (8, 16, 32))}
+    nodes = [helper.make_node("ReduceSum", ["input"], ["sum"], keepdims=0), helper.make_node("Mul", ["sum", "zero"], ["nothing"])]
+    constants = [numpy_helper.from_array(numpy.zeros(1, numpy.float32), "zero")]
+    for name, value in outputs.items():
+        constants.append(numpy_helper.from_array(value, name + "_value"))
+        nodes.append(helper.make_node("Add", [name + "_value", "nothing"], [name]))
+    graph = helper.make_graph(nodes, "yunet", [helper.make_tensor_value_info("input", 1, [1, 3, size[1], size[0]])], [helper.make_tensor_value_info(n, 1, v.shape) for n, v in outputs.items()], constants)
+    model = onnx.helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=7)
+    detector = cv2.FaceDetectorYN.create("onnx", numpy.frombuffer(model.SerializeToString(), numpy.uint8), numpy.empty(0, numpy.uint8), size, 0.5, 0.4, 5000)
+    _, found = detector.detect(numpy.zeros((size[1], size[0], 3), numpy.uint8))
+    corners = found[:, :4] + numpy.concatenate([numpy.zeros((len(found), 2)), found[:, :2]], 1)
+    expected = [detection(b, r[14], 0, [points(r[4:14].reshape(5, 2), r[14])]) for b, r in zip(clip(corners, size), found) if (b[2:] > b[:2]).all()]
+    # Its suppression cuts boxes to whole pixels, so that overlaps near the threshold come out otherwise.
+    return made("YuNet", outputs, expected, size, confidence=0.5, iou=0.4, slack=0 if small else 4)
+
+
+def write(folder, name, content, small):
+    outputs = []
+    for key, value in content["outputs"].items():
+        value = numpy.ascontiguousarray(value)
+        kind = {"float32": "f32", "int64": "i64", "uint8": "u8", "bool": "bool"}[str(value.dtype)]
+        entry = {"name": key, "shape": list(value.shape), "type": kind}
+        if small:
+            entry["values"] = [float(f"{v:.6g}") if kind == "f32" else int(v) for v in value.ravel().tolist()]
+        else:
+            entry["file"] = f"{name}.{key}.bin"
+            value.tofile(folder / entry["file"])
+        outputs.append(entry)
+    content = {"oracle": name, **content, "outputs": outputs}
+    (folder / f"{name}.json").write_text(json.dumps(content, separators=(",", ":")).replace('{"name"', '\n{"name"').replace('{"kind":"detection"', '\n{"kind":"detection"') + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for name, function in CASES.items():
+        if given.names and name not in given.names:
+            continue
+        try:
+            content = function(numpy.random.default_rng(sum(map(ord, name))), given.small)
+        except ImportError as error:
+            print(f"{name}: left out, {error}", file=sys.stderr)
+            failed += given.strict
+            continue
+        except Exception:
+            traceback.print_exc()
+            print(f"{name}: failed", file=sys.stderr)
+            failed += 1
+            continue
+        write(given.out, name, content, given.small)
+        print(f"{name}: {len(content['expected'])} results")
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()

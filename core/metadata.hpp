@@ -67,8 +67,8 @@ struct TENON_API TensorOutput {
   static constexpr Kind kKind{"tensor"};
   Tensor tensor;
   std::string name, model;
-  std::string format;  ///< The meaning of the values ("embedding", "keypoints"); free text.
-  /// Whether the tensor holds points that the CPU can read: format "keypoints", f32 [points, x y and more] in pixels of
+  std::string format;  ///< The meaning of the values ("embedding", "keypoints", "polygon", "depth"); free text.
+  /// Whether it holds points that the CPU can read: format "keypoints" or "polygon", f32 [points, x y and more] in pixels of
   /// the frame that carries it, continuous as a Box.
   bool has_points() const;
   /// A copy with moved points, in memory of its own. @param move  Called with each point. @pre has_points()

@@ -439,6 +439,7 @@ TEST(ResultReader, MakesEachKindTheMetadataThatItIs) {
     const auto corners = all.of<metadata::TensorOutput>(all.all<metadata::Detection>()[0].id);
     ASSERT_EQ(corners.size(), 1u);
     EXPECT_TRUE(corners[0]->has_points());
+    EXPECT_EQ(corners[0]->format, "polygon");
   }
   {
     metadata::Collection all;

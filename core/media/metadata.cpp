@@ -108,8 +108,9 @@ TENON_INLINE std::string Classification::json() const {
 }
 
 TENON_INLINE bool TensorOutput::has_points() const {
-  return format == "keypoints" && tensor && tensor.is_host_addressable() && tensor.is_contiguous() &&
-         tensor.element_type() == ElementType::kF32 && tensor.shape().size() == 2 && tensor.shape()[1] >= 2;
+  return (format == "keypoints" || format == "polygon") && tensor && tensor.is_host_addressable() &&
+         tensor.is_contiguous() && tensor.element_type() == ElementType::kF32 && tensor.shape().size() == 2 &&
+         tensor.shape()[1] >= 2;
 }
 
 TENON_INLINE TensorOutput TensorOutput::moved(const std::function<void(float& x, float& y)>& move) const {

@@ -104,6 +104,18 @@ void draw_points(Canvas& canvas, const Tensor& points, int thickness) {
   }
 }
 
+/// The outline of an object whose box is turned, or of a text.
+void draw_polygon(Canvas& canvas, const Tensor& corners, int thickness) {
+  const std::size_t count = corners.shape()[0], width = corners.shape()[1];
+  const auto* values = corners.data<float>();
+  for (std::size_t i = 0; i < count; ++i) {
+    const float *from = values + i * width, *to = values + (i + 1) % count * width;
+    if (!std::isfinite(from[0] + from[1] + to[0] + to[1])) continue;
+    canvas.line(pixel(static_cast<double>(from[0])), pixel(static_cast<double>(from[1])),
+                pixel(static_cast<double>(to[0])), pixel(static_cast<double>(to[1])), thickness, {90, 220, 90});
+  }
+}
+
 /// Writes the classes of the whole frame, line by line from the top left corner.
 void draw_texts(Canvas& canvas, const Collection& known, int scale) {
   int y = 2 * scale;
@@ -173,8 +185,11 @@ class Draw final : public TransformInplace {
       for (const auto& mask : known.all<metadata::Segmentation>()) draw_mask(canvas, *mask.value, shown_.mask_opacity);
     if (shown_.boxes) vision::draw(frame, objects_of(known, shown_), {shown_.labels, shown_.scores, thickness, scale});
     if (shown_.keypoints) {
-      for (const auto& points : known.all<metadata::TensorOutput>())
-        if (points->has_points()) draw_points(canvas, points->tensor, thickness);
+      for (const auto& points : known.all<metadata::TensorOutput>()) {
+        if (!points->has_points()) continue;
+        points->format == "polygon" ? draw_polygon(canvas, points->tensor, thickness)
+                                    : draw_points(canvas, points->tensor, thickness);
+      }
     }
     if (shown_.texts) draw_texts(canvas, known, scale);
   }
@@ -201,7 +216,7 @@ KnownElement draw() {
       {"scores", "Writes the scores of objects on their boxes, 0 to 1", true},
       {"ids", "Writes the ids of tracked objects on their boxes", true},
       {"masks", "Draws the masks of segmentations", true},
-      {"keypoints", "Draws tensors of the format keypoints: f32 [points, x y and score], in pixels", true},
+      {"keypoints", "Draws tensors of the formats keypoints and polygon: f32 [points, x y and score], in pixels", true},
       {"texts", "Writes classes: that of an object behind its label, those of the frame in its corner", true},
       {"thickness", "Thickness of lines in pixels; 0: 1/240 of the picture's height", std::int64_t{0}, false, 0, 100},
       {"text_scale", "Pixels for each dot of a letter; 0: 1/360 of the picture's height", std::int64_t{0}, false, 0,

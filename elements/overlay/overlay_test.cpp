@@ -120,6 +120,15 @@ TEST_F(Overlay, DrawsBoxesMasksPointsAndTextsWhereTheyAre) {
   });
   EXPECT_GT(grey_at(points, 30, 30), 20);
   EXPECT_EQ(grey_at(points, 70, 30), 0) << "a point that was not seen";
+  const Frame outline = drawn([](auto& known) {
+    Tensor corners(ElementType::kF32, {3, 2});
+    const float values[] = {20, 20, 80, 20, 50, 70};
+    std::memcpy(corners.data(), values, sizeof values);
+    known.add(metadata::TensorOutput{corners, "corners", "", "polygon"});
+  });
+  EXPECT_GT(grey_at(outline, 50, 20), 20) << "a side";
+  EXPECT_GT(grey_at(outline, 35, 45), 20) << "the side that closes it";
+  EXPECT_EQ(grey_at(outline, 50, 40), 0) << "the inside";
   const Frame text = drawn([](auto& known) { known.add(metadata::Classification{"night", 0, 0.5f, ""}); });
   const auto all = bytes_of(text);
   EXPECT_GT(std::accumulate(all.begin(), all.begin() + 100 * 12, 0), 1000);
@@ -132,6 +141,8 @@ TEST_F(Overlay, WhatLiesOutsideOrIsNoNumberDoesNoHarm) {
   where.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
   auto& known = metadata::of(frame);
   known.add(metadata::TensorOutput{where, "points", "", "keypoints"});
+  known.add(metadata::TensorOutput{where, "corners", "", "polygon"});
+  known.add(metadata::TensorOutput{Tensor(ElementType::kF32, {0, 2}), "corners", "", "polygon"});
   known.add(metadata::Detection{{-1e9f, -5, 1e9f, 900}, "wide", 1, 2});
   known.add(metadata::Segmentation{{-50, -50, 500, 5}, Tensor(ElementType::kU8, {3, 3}), {}});
   known.add(metadata::Segmentation{{5, 5, 5, 5}, Tensor(ElementType::kU8, {0, 3}), {}});

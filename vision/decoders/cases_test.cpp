@@ -85,7 +85,9 @@ json found_by(const metadata::Collection& all, metadata::Id parent) {
 double distance(const json& wanted, const json& found) {
   if (wanted.is_number() && found.is_number()) return std::abs(wanted.get<double>() - found.get<double>());
   if (wanted.is_array()) {
-    if (!found.is_array() || found.size() != wanted.size()) return INFINITY;
+    // Points may have a score more than the exporter gives.
+    const bool is_point = found.is_array() && wanted.size() == 2 && found.size() == 3 && wanted[0].is_number();
+    if (!found.is_array() || (found.size() != wanted.size() && !is_point)) return INFINITY;
     double most = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) most = std::max(most, distance(wanted[i], found[i]));
     return most;

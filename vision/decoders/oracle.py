@@ -272,6 +272,33 @@ def opencv_yunet(rng, small):
     return made("YuNet", outputs, expected, size, confidence=0.5, iou=0.4, slack=0 if small else 4)
 
 
+def polygon(corners):
+    """Corners in any order of beginnings: they are compared from the upper left one."""
+    corners = numpy.asarray(corners, float)
+    first = int(corners.sum(1).argmin())
+    return {"kind": "tensor", "format": "polygon", "points": [[float(x), float(y)] for x, y in numpy.roll(corners, -first, 0)]}
+
+
+@case
+def rapidocr_db(rng, small):
+    import cv2
+    from rapidocr.ch_ppocr_det.utils import DBPostProcess
+    size = (96, 64) if small else (640, 480)
+    pred = numpy.zeros((size[1], size[0]), numpy.float32)
+    for row in range(0, size[1] - 31, 32):
+        for column in range(0, size[0] - 95, 96):
+            rect = ((column + 48, row + 16), (rng.uniform(30, 60), rng.uniform(8, 14)), rng.uniform(-10, 10))
+            cv2.fillPoly(pred, [cv2.boxPoints(rect).astype(numpy.int32)], float(rng.uniform(0.5, 0.95)))
+    program = DBPostProcess(thresh=0.3, box_thresh=0.6, unclip_ratio=1.5)
+    boxes, scores = program.boxes_from_bitmap(pred, pred > 0.3, *size)
+    expected = []
+    for box, score in zip(boxes, scores):
+        low, high = box.min(0), box.max(0)
+        expected.append(detection([*low, *high], score, 0, [polygon(box)]))
+    # It rounds corners to whole pixels, and clips them to the picture.
+    return made("DB", {"map": numpy.round(pred, 4)[None, None]}, expected, size, confidence=0.6, tolerance=2, slack=0 if small else 2)
+
+
 def write(folder, name, content, small):
     outputs = []
     for key, value in content["outputs"].items():
@@ -279,7 +306,7 @@ def write(folder, name, content, small):
         kind = {"float32": "f32", "int64": "i64", "uint8": "u8", "bool": "bool"}[str(value.dtype)]
         entry = {"name": key, "shape": list(value.shape), "type": kind}
         if small:
-            entry["values"] = [float(f"{v:.6g}") if kind == "f32" else int(v) for v in value.ravel().tolist()]
+            entry["values"] = [int(v) if v == int(v) else float(f"{v:.6g}") for v in value.ravel().tolist()]
         else:
             entry["file"] = f"{name}.{key}.bin"
             value.tofile(folder / entry["file"])

@@ -120,7 +120,7 @@ bool read_turned(const DecodeOptions& options, std::span<const Tensor> outputs, 
   bool is_cut = false;
   for (OrientedObject& found : oriented_objects(outputs, options, &is_cut)) {
     const metadata::Id object = target.into.add(std::move(found.object), target.parent);
-    target.into.add(metadata::TensorOutput{std::move(found.corners), "corners", target.model, "keypoints"}, object);
+    add_polygon(std::move(found.corners), target, object);
   }
   return is_cut;
 }

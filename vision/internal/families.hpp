@@ -20,6 +20,7 @@ std::vector<DecoderType> class_types();
 std::vector<DecoderType> query_types();
 std::vector<DecoderType> grid_types();
 std::vector<DecoderType> face_types();
+std::vector<DecoderType> text_box_types();
 std::vector<DecoderType> mask_types();
 std::vector<DecoderType> point_types();
 std::vector<DecoderType> text_types();

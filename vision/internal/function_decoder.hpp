@@ -35,7 +35,7 @@ inline DecoderType function_type(
     std::string name, std::vector<std::string> other_names, std::string expects,
     std::function<bool(const DecodeOptions& options, std::span<const TensorInfo> outputs)> fits,
     FunctionDecoder::Function function) {
-  DecoderType type{std::move(name), std::move(other_names), std::move(expects), {}, true, std::move(fits), {}};
+  DecoderType type{std::move(name), std::move(other_names), std::move(expects), {}, true, {}, std::move(fits), {}};
   type.make = [function = std::move(function)](const DecodeOptions&, const DecoderSettings&) {
     return std::make_unique<FunctionDecoder>(function);
   };
@@ -55,6 +55,11 @@ bool any_output(std::span<const TensorInfo> outputs, Fits fits) {
 /// Adds the points of an object, f32 [points, x y and score].
 inline void add_points(Tensor points, const ResultTarget& target, metadata::Id parent) {
   target.into.add(metadata::TensorOutput{std::move(points), "keypoints", target.model, "keypoints"}, parent);
+}
+
+/// Adds the outline of an object, f32 [corners, x y and score].
+inline void add_polygon(Tensor corners, const ResultTarget& target, metadata::Id parent) {
+  target.into.add(metadata::TensorOutput{std::move(corners), "corners", target.model, "polygon"}, parent);
 }
 
 }  // namespace vision

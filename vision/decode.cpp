@@ -38,6 +38,19 @@ bool ends_in_sigmoid(const Model& model) {
   return is_op(node, "Sigmoid");
 }
 
+/// Settings of the decoder that are stated under their own names.
+void read_parameters(const ModelInfo& info, DecodeOptions& options) {
+  const DecoderType* const type = options.model_type.empty() ? nullptr : find_decoder(options.model_type);
+  if (!type) return;
+  for (const DecoderParameter& one : type->parameters) {
+    std::string text = info.text(one.name);
+    // Facts have blanks between numbers, settings have commas.
+    const bool is_list = text.find_first_not_of("0123456789.+-eE ") == std::string::npos;
+    if (is_list) std::replace(text.begin(), text.end(), ' ', ',');
+    if (!text.empty()) options.parameters[one.name] = std::move(text);
+  }
+}
+
 DecodeOptions from_metadata(const Model& model, const std::map<std::string, std::string>& facts) {
   const ModelInfo info(model, facts);
   DecodeOptions options;
@@ -63,6 +76,7 @@ DecodeOptions from_metadata(const Model& model, const std::map<std::string, std:
   read_number(info, "image_threshold", options.image_threshold);
   read_number(info, "pixel_threshold", options.pixel_threshold);
   read_number(info, "normalization_scale", options.normalization_scale);
+  read_parameters(info, options);
   return options;
 }
 
@@ -107,6 +121,19 @@ DecodeOptions decode_options(const Model& model, const FrameInfo& info,
   DecodeOptions options = from_metadata(model, facts);
   set_frame(make_spec(options_from(model, info)), options);
   return options;
+}
+
+std::vector<std::string> fitting_decoders(const Model& model) {
+  DecodeOptions options;
+  set_input_size(model, options);
+  std::vector<TensorInfo> outputs;
+  for (const auto& output : model.outputs()) {
+    PartialShape shape = output.get_partial_shape();
+    if (shape.rank().is_static() && shape.size() > 0 && shape[0].is_dynamic()) shape[0] = Dimension(1);
+    if (!shape.is_static()) return {};
+    outputs.push_back({output.get_element_type(), shape.to_shape(), {}});
+  }
+  return decoders_that_fit(options, outputs);
 }
 
 Decoder::Decoder(DecodeOptions options)

@@ -38,6 +38,10 @@ TENON_API DecodeOptions decode_options(const Model& model);
 TENON_API DecodeOptions decode_options(const Model& model, const FrameInfo& info,
                                        const std::map<std::string, std::string>& facts = {});
 
+/// Names of the decoders that could read outputs of this model's shapes, the more specific first, for models that do not say what their
+/// outputs mean; empty if more than the batch is open.
+TENON_API std::vector<std::string> fitting_decoders(const Model& model);
+
 /// Decodes frame after frame without allocating once its vectors have grown (labels longer than 15 bytes excepted).
 /// @thread one thread at a time.
 class TENON_API Decoder {

@@ -32,6 +32,18 @@ constexpr auto kPatience = std::chrono::milliseconds(50);
 /// Tensors of results that may be in use downstream at once.
 constexpr std::size_t kOutputs = 256;
 
+/// Texts of the form KEY=VALUE. @errors kInvalidArgument: something else.
+std::map<std::string, std::string> pairs_of(const Parameters& given, const std::string& parameter, char separator) {
+  std::map<std::string, std::string> pairs;
+  for (const std::string& pair : split(given.text(parameter), separator)) {
+    const auto equals = pair.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw Error(Code::kInvalidArgument, given.owner() + ": " + parameter + ": \"" + pair + "\" is not KEY=VALUE");
+    pairs[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return pairs;
+}
+
 /// All that parameters state of the model. @errors kInvalidArgument: an unknown key, or a value that cannot be.
 std::map<std::string, std::string> stated_facts(const Parameters& given) {
   constexpr std::pair<const char*, const char*> names[] = {
@@ -45,11 +57,9 @@ std::map<std::string, std::string> stated_facts(const Parameters& given) {
       throw Error(error.code(), given.owner() + ": " + parameter + ": " + error.what());
     }
   };
-  for (const std::string& pair : split(given.text("facts"), ';')) {
-    const auto equals = pair.find('=');
-    const std::string key = pair.substr(0, equals);
-    add("facts", key, equals == std::string::npos ? std::string() : pair.substr(equals + 1));
-  }
+  for (const auto& [key, value] : pairs_of(given, "facts", ';')) add("facts", key, value);
+  if (const std::string decode = given.text("decode"); decode != "auto" && decode != "none")
+    facts["model_type"] = decode;
   for (const auto& [parameter, key] : names) {
     if (const std::string value = given.text(parameter); !value.empty() && value != "auto") add(parameter, key, value);
   }
@@ -78,18 +88,6 @@ ModelSettings settings_from(const Parameters& given) {
   return settings;
 }
 
-std::map<std::string, std::string> decode_parameters_from(const Parameters& given) {
-  std::map<std::string, std::string> parameters;
-  for (const std::string& word : split(given.text("decode_parameters"), ' ')) {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos)
-      throw Error(Code::kInvalidArgument,
-                  given.owner() + ": decode_parameters has \"" + word + "\"; NAME=VALUE is expected");
-    parameters[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return parameters;
-}
-
 std::chrono::nanoseconds milliseconds(double count) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(count * 1e6));
 }
@@ -116,8 +114,8 @@ Infer::Infer(const Parameters& given, const Environment& environment)
     : owner_(given.owner()),
       on_(given.text("on")),
       decode_(given.text("decode")),
-      decode_parameters_(decode_parameters_from(given)),
       name_(std::filesystem::path(given.text("model")).stem().string()),
+      decode_parameters_(pairs_of(given, "decode_parameters", ' ')),
       requests_(static_cast<std::size_t>(given.integer("requests"))),
       max_objects_(static_cast<std::size_t>(given.integer("max_objects"))),
       confidence_(given.number("confidence")),
@@ -227,10 +225,7 @@ void Infer::adapt(Stream& stream, const FrameInfo& info) {
   if (stream.reader && stream.info == info) return;
   vision::DecodeOptions options = vision::decode_options(*model_->single, info, facts_);
   if (!stream.reader) stream.remarks = ModelInfo(*model_->single, facts_).remarks();
-  if (decode_ == "none")
-    options.model_type.clear();
-  else if (decode_ != "auto")
-    options.model_type = decode_;
+  if (decode_ == "none") options.model_type.clear();
   if (confidence_ >= 0) options.confidence_threshold = static_cast<float>(confidence_);
   if (iou_ >= 0) options.iou_threshold = static_cast<float>(iou_);
   if (top_k_ > 0) options.top_k = static_cast<std::size_t>(top_k_);

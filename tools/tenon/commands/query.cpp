@@ -6,12 +6,14 @@
 #include <set>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/runtime/core.hpp>
+#include <tenon/vision/decode.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
@@ -93,18 +95,19 @@ Answer ask(Core& core, const std::shared_ptr<Model>& model, const QueryOptions& 
   return answer;
 }
 
-nlohmann::json json_of(const ModelInfo& info) {
+nlohmann::json json_of(const ModelInfo& info, const std::vector<std::string>& fitting) {
   nlohmann::json facts = nlohmann::json::array();
   for (const Fact& fact : info.facts())
     facts.push_back({{"key", fact.key}, {"value", fact.value}, {"source", fact.source}});
   return {{"facts", std::move(facts)},
           {"labels", info.labels()},
           {"decoder", info.model_type()},
+          {"fitting_decoders", fitting},
           {"remarks", info.remarks()}};
 }
 
 /// What is known of the model, a line for each fact.
-void print_facts(const ModelInfo& info) {
+void print_facts(const ModelInfo& info, const std::vector<std::string>& fitting) {
   constexpr std::size_t kMost = 60;
   std::vector<std::vector<std::string>> rows{{"fact", "value", "from"}};
   for (const Fact& fact : info.facts()) {
@@ -115,10 +118,13 @@ void print_facts(const ModelInfo& info) {
   if (const std::string type = info.model_type(); !type.empty() && type != info.text("model_type"))
     rows.push_back({"decoder", type, "task and shapes"});
   if (rows.size() > 1) fmt::print("{}\n", text_table(rows));
+  if (info.model_type().empty() && !fitting.empty())
+    fmt::print("it does not say what its outputs mean; they fit {}\n", fmt::join(fitting, ", "));
   for (const std::string& remark : info.remarks()) fmt::print("note: {}\n", remark);
 }
 
-void print_json(const Answer& answer, const ModelInfo& info, const QueryOptions& options) {
+void print_json(const Answer& answer, const ModelInfo& info, const std::vector<std::string>& fitting,
+                const QueryOptions& options) {
   nlohmann::json nodes = nlohmann::json::array(), types = nlohmann::json::array();
   for (const NodeAnswer& node : answer.nodes) {
     nlohmann::json one{{"name", node.name},
@@ -137,7 +143,7 @@ void print_json(const Answer& answer, const ModelInfo& info, const QueryOptions&
   nlohmann::json all{{"model", options.model}, {"device", options.device},        {"nodes", nodes},
                      {"types", types},         {"not_supported", answer.lacking}, {"whole_model", answer.lacking == 0}};
   if (!answer.device_says.empty()) all["device_says"] = answer.device_says;
-  all["known"] = json_of(info);
+  all["known"] = json_of(info, fitting);
   fmt::print("{}", json_text(all));
 }
 
@@ -177,8 +183,9 @@ void query(const QueryOptions& options) {
     const Stage stage("asking " + options.device);
     return ask(core, model, options);
   }();
-  if (options.json) return print_json(answer, info, options);
-  print_facts(info);
+  const std::vector<std::string> fitting = vision::fitting_decoders(*model);
+  if (options.json) return print_json(answer, info, fitting, options);
+  print_facts(info, fitting);
   print_text(answer, options);
 }
 

@@ -14,6 +14,7 @@
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/core.hpp>
 #include <tenon/runtime/properties.hpp>
+#include <tenon/vision/decode.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/commands/run_stream.hpp>
@@ -183,6 +184,14 @@ void publish(const std::vector<std::unique_ptr<Stream>>& streams, double seconds
   if (keeps) file.commit(reports.size() == 1 ? reports[0]->to_json() : json_of_all(reports, seconds));
 }
 
+/// What a user may give as --model-type.
+std::string proposals(const Model& model) {
+  std::string text;
+  for (const std::string& name : vision::fitting_decoders(model))
+    text += (text.empty() ? ": its outputs fit " : ", ") + name;
+  return text;
+}
+
 void run(const RunOptions& options) {
   watch_packets();
   check_several(options);
@@ -202,8 +211,9 @@ void run(const RunOptions& options) {
     streams.push_back(std::make_unique<Stream>(options, input, files, model));
   if (!options.quiet && !streams[0]->decodes()) {
     fmt::print(
-        "the model does not say what its outputs mean (model_info model_type), so it runs without detections; give "
-        "--model-type\n");
+        "the model does not say what its outputs mean (model_type), so it runs without detections; give "
+        "--model-type{}\n",
+        proposals(*model));
   }
 
   const auto compile_begin = Clock::now();

@@ -69,6 +69,40 @@ TEST_F(Seeing, QueryNamesTheNodeThatADeviceLacksAndWhy) {
   EXPECT_NE(text.find("REFERENCE runs 3 of 4 nodes"), std::string::npos) << text;
 }
 
+TEST_F(Seeing, QuerySaysWhatIsKnownAndFromWhere) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 4, 4});
+  const auto rows = op::v0::Constant::create(element::f32, Shape{1, 300, 6}, {0.0f});
+  serialize(Model(OutputVector{rows}, ParameterVector{x}, "m"), folder / "m.xml");
+  json known = json::parse(tool("query m.xml --json").out).at("known");
+  EXPECT_EQ(known.at("facts").size(), 0u) << known.dump();
+  const json fitting = known.at("fitting_decoders");
+  EXPECT_NE(std::find(fitting.begin(), fitting.end(), "YOLOv10"), fitting.end()) << fitting.dump();
+  EXPECT_NE(tool("query m.xml").out.find("does not say what its outputs mean; they fit"), std::string::npos);
+  write("metadata.yaml", "task: detect\nstride: 32\nnames: {0: a cat, 1: dog}\n");
+  write("m.json",
+        R"({"json_schema_version": "2.0.0", "output_postproc": [{"converter": "yolo_v10", "labels": ["dog"]}]})");
+  known = json::parse(tool("query m.xml --json --fact scale_values=2").out).at("known");
+  EXPECT_EQ(known.at("labels"), json({"dog"}));
+  EXPECT_EQ(known.at("decoder"), "YOLOv10");
+  ASSERT_FALSE(known.at("remarks").empty());
+  EXPECT_NE(known.at("remarks").dump().find("labels is 1 names"), std::string::npos) << known.dump(1);
+  for (const json& fact : known.at("facts")) {
+    const std::string source = fact.at("source");
+    EXPECT_EQ(source == "option", fact.at("key") == "scale_values") << fact.dump();
+    EXPECT_TRUE(source == "option" || source.ends_with("m.json")) << "a model-proc describes the model as a whole\n"
+                                                                  << fact.dump();
+  }
+  known = json::parse(tool("query m.xml --json --side-file metadata.yaml").out).at("known");
+  EXPECT_EQ(known.at("labels"), json({"a cat", "dog"}));
+  EXPECT_EQ(known.at("decoder"), "YOLOv8");
+  const Outcome text = tool("query m.xml --side-file metadata.yaml");
+  EXPECT_NE(text.out.find("Ultralytics' predictor"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("note: model_type is YOLO in"), std::string::npos) << text.out;
+  expect_one_message(tool("query m.xml --fact scale=2"), "scale_values");
+  expect_one_message(tool("query m.xml --fact scale_values"), "KEY=VALUE");
+  expect_one_message(tool("query m.xml --side-file m.xml"), "side file");
+}
+
 TEST_F(Seeing, QueryRefusesWithOneMessage) {
   expect_one_message(tool("query none.onnx"), "none.onnx");
   expect_one_message(tool("query '" + model("demo.onnx") + "' -d TPU"), "CPU");

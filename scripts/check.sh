@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo npu npu-clients va media gpu vm package python compat
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo models npu npu-clients va media gpu vm package python compat
   chroot12-full chroot12 chroot13 npu13)
 
 check() {
@@ -282,6 +282,16 @@ check_package() { source scripts/package.sh && make_package && check_package_in_
 check_python() {
   configure release && build release tenon_python tenon tenon_device_cpu && bash scripts/check_python.sh build/release || return 1
   source scripts/python.sh && check_python_package
+}
+
+# Real exports, made here with random weights by the programs that people use, against what those programs make of a picture.
+check_models() {
+  local python=build/venv-exporters/bin/python
+  [ -x "$python" ] || python3 -m venv build/venv-exporters || return 1
+  "$python" -m pip install -q "${PYPI_EXPORTERS[@]}" >build/exporters.log 2>&1 || { tail -5 build/exporters.log; return 1; }
+  configure release && build release tenon tenon_device_cpu tenon_elements_inference tenon_elements_publish &&
+    "$python" tests/exporters/exports.py build/data/exports >build/exporters.log 2>&1 || { tail -20 build/exporters.log; return 1; }
+  "$python" tests/exporters/compare.py build/release/bin/tenon build/data/exports
 }
 
 # The complete VM suite: also a scaler that is built from the kernel's sources, and third-party programs.

@@ -9,7 +9,7 @@ command -v clang >/dev/null || { echo "needs clang, with which tinygrad compiles
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
-"$folder/venv/bin/pip" install -q --disable-pip-version-check tinygrad==0.14.0  numpy==2.4.6
+"$folder/venv/bin/pip" install -q --disable-pip-version-check tinygrad==0.14.0 numpy==2.4.6
 CACHELEVEL=0 DEV=CPU "$folder/venv/bin/python" - <<'PYTHON'
 import numpy as np
 from tinygrad import Tensor

@@ -21,7 +21,7 @@ inline namespace v1 {
 namespace vision {
 namespace {
 
-constexpr std::size_t kNumbers = 10;  ///< Of five points.
+constexpr std::size_t kNumbers = 10;  ///< The coordinates of five points.
 
 /// Numbers for each of `count` boxes in [count,k] or [1,count,k]; 0 if it is no such output.
 std::size_t numbers_in(const TensorInfo& output, std::size_t count) {

@@ -65,7 +65,7 @@ std::optional<Grid> grid_in(const DecodeOptions& options, const TensorInfo& outp
   return made;
 }
 
-/// The grids among the outputs, fine ones first; empty if there are not as many as the anchors are for. @param anchors  Of all grids.
+/// The grids among the outputs, fine ones first; empty if there are not as many as the anchors are for. @param anchors  the anchors of all grids
 std::vector<Grid> grids_in(const DecodeOptions& options, std::span<const TensorInfo> outputs, std::size_t anchors) {
   constexpr std::size_t kMostGrids = 6;
   for (std::size_t count = std::min(kMostGrids, outputs.size()); count > 0; --count) {

@@ -184,6 +184,12 @@ sanitized_step() {
   ASAN_OPTIONS=allocator_may_return_null=1 run_ctest "build/$preset" -R "^($(programs_tests "build/$preset" "$labels" $programs))$"
 }
 
+# The core alone, and a program that uses it. Its own tests are compiled and run by the release build; here they are in ./dev check --all.
+minimal_step() {
+  if [ "${TENON_VARIANTS:-}" = all ]; then build_step minimal && run_ctest build/minimal
+  else build_step minimal tenon_core header_only_test && run_ctest build/minimal -R '^header_only_test$'; fi
+}
+
 # The rest of the CI tier: dma-bufs in a VM, and beside it lint, headers, the sanitizer, the core alone, the install tree.
 ci_steps() {
   if python3 scripts/reach.py build/release --paths dmabuf v4l2 level_zero; then vm_step
@@ -193,8 +199,7 @@ ci_steps() {
   step "configure as ./dev demo does, without tests" configure_demo
   step "public headers alone" python3 scripts/check_headers.py build/release
   ctest_step "tests (sanitized: core, frameworks, parsers)" sanitized_step asan '^(core|frameworks|parsers)$'
-  step "build (minimal: core alone)" build_step minimal
-  ctest_step "tests (minimal)" run_ctest build/minimal
+  ctest_step "build and tests (minimal: core alone)" minimal_step
   step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
   finish_beside
 }

@@ -378,7 +378,6 @@ function(tenon_add_device)
     tenon_install_component(${component} tenon_${component} DEPENDS "tenon_needs_component(${component} runtime)"
                             PC_REQUIRES tenon-runtime)
   endif()
-  add_dependencies(tenon_demo tenon_device_${A_NAME})
   tenon_install_binary(tenon_device_${A_NAME} "${CMAKE_INSTALL_LIBDIR}")
 endfunction()
 

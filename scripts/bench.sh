@@ -6,7 +6,7 @@ bench_peers() {
   setup test
   apt_install "${PACKAGES_PEERS[@]}" || echo "dev: without these the naive program is left out" >&2
   configure release -DTENON_BUILD_BENCH=ON
-  build release tenon tenon_peers
+  build release tenon_with_modules tenon_peers
   say "peers: quiet the machine for honest figures; about 6 minutes"
   "$(venv_python)" bench/peers/peers.py --build build/release "$@"
 }
@@ -50,7 +50,7 @@ bench_graphs() {
 bench_machines() {
   setup test
   configure release
-  build release tenon_python tenon tenon_device_cpu
+  build release tenon_python tenon_with_modules tenon_device_cpu
   VENV=build/venv-python pip_install "${PYPI_PYTHON_SLOW[@]}"
   say "machines: quiet the machine for honest figures; about 4 minutes"
   PYTHONPATH=build/release/python TENON_DEVICE_PATH="$PWD/build/release/lib" TENON_ELEMENT_PATH="$PWD/build/release/lib" TENON_TOOL="$PWD/build/release/bin/tenon" \
@@ -80,7 +80,7 @@ bench_python() {
   setup test
   pip_install av==18.1.0
   configure release
-  build release tenon tenon_python tenon_device_cpu tenon_elements_ffmpeg tenon_elements_inference
+  build release tenon_with_modules tenon_python tenon_device_cpu tenon_elements_ffmpeg tenon_elements_inference
   "$(venv_python)" bench/python/python.py --build build/release --model "$PWD/models/demo.onnx" "$@"
 }
 
@@ -88,7 +88,7 @@ bench_python() {
 bench_npu() {
   setup test
   configure release -DTENON_BUILD_BENCH=ON
-  build release tenon tenon_npu_driver tenon_device_npu tenon_device_cpu cpu_worker_tenon cpu_worker_openvino first_inference first_inference_openvino \
+  build release tenon_with_modules tenon_npu_driver tenon_device_npu tenon_device_cpu cpu_worker_tenon cpu_worker_openvino first_inference first_inference_openvino \
     npu_submit_bench
   "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null
   say "npu: quiet the machine for honest figures; about 10 minutes"
@@ -150,7 +150,7 @@ matrix_here() {
 }
 
 bench_matrix() {
-  local binaries=() script="status=0" targets=(tenon tenon_npu_driver tenon_va_driver tenon_render_node)
+  local binaries=() script="status=0" targets=(tenon_with_modules tenon_npu_driver tenon_va_driver tenon_render_node)
   setup test
   configure release
   targets+=($(grep -oE '^build tenon_(contexts_[a-z0-9_]+|opencl_external_layer|cuda_stand_in):' build/release/build.ninja | sed 's/^build //; s/://'))

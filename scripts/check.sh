@@ -231,7 +231,7 @@ check_zoo() {
 
 # OpenVINO's own NPU plugin on the software NPU: every model of the zoo, full size, beside its CPU plugin.
 check_npu() {
-  configure release && build release tenon tenon_npu_driver npu_driver_test &&
+  configure release && build release tenon_with_modules tenon_npu_driver npu_driver_test &&
     TENON_NPU_SOAK=5000 ZE_ENABLE_ALT_DRIVERS="$PWD/build/release/lib/libze_tenon_npu.so" \
       build/release/tests/npu_driver_test --gtest_filter='*CyclesLeave*' &&
     "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null &&
@@ -240,7 +240,7 @@ check_npu() {
 
 # Each version of a client in a venv of its own, one after the other.
 check_npu_clients() {
-  configure release && build release tenon tenon_npu_driver &&
+  configure release && build release tenon_with_modules tenon_npu_driver &&
     "$(venv_python)" tests/npu_clients/matrix.py --tenon "$PWD/build/release/bin/tenon"
 }
 
@@ -280,7 +280,7 @@ check_package() { source scripts/package.sh && make_package && check_package_in_
 
 # The Python package: with packages and servers of others; its wheels by uv and in bare containers of Debian 12 and 13, and `pip install .` of a clone.
 check_python() {
-  configure release && build release tenon_python tenon tenon_device_cpu && bash scripts/check_python.sh build/release || return 1
+  configure release && build release tenon_python tenon_with_modules tenon_device_cpu && bash scripts/check_python.sh build/release || return 1
   source scripts/python.sh && check_python_package
 }
 

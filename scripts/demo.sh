@@ -58,4 +58,5 @@ demo() {
   say "decoding by VA-API: from the surfaces of the software driver to the device, without a copy"
   decode_by_va "$video" "$device"
   say "annotated videos: out/demo.mp4 and out/motion.mp4, reports: out/demo.json, out/motion.json and out/va.json"
+  [ -e build/release/pipeline.schema.json ] || echo "Built is what this took; ./dev build builds the rest: all devices, elements and contexts."
 }

@@ -402,7 +402,7 @@ test_vm() {
     vm_run "${TENON_VM_SECONDS:-300}" "exec $(printf '%q ' "$(readlink -f "$1")" "${@:2}")" "$1"
     return
   fi
-  local targets=(dmabuf_test conformance_test tenon)
+  local targets=(dmabuf_test conformance_test tenon_with_modules)
   setup test
   configure release || return 1
   grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test tool_test)  # Missing if v4l2 is off.

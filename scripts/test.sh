@@ -109,7 +109,7 @@ vm_step() {
   vm_build || code=$?
   if [ "$code" = "$VM_UNAVAILABLE" ]; then SUMMARY+=("skipped      $title: the packages cannot be had, see above")
   elif [ "$code" != 0 ]; then FAILED=$((FAILED + 1)); SUMMARY+=("FAILED       $title: it cannot be built")
-  else begin_beside "$title" vm_suite 900 '*dmabuf*:*v4l2*:Allocation.*'; fi
+  else VM_SHARE=$(share_of_today) begin_beside "$title" vm_suite 900 '*dmabuf*:*v4l2*:Allocation.*'; fi
 }
 
 # What CI does in quarters does this one of 0..3, or "all": it moves on each day, and TENON_VARIANTS names it.

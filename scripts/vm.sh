@@ -271,8 +271,12 @@ vm_add_matrix() {
   script+="; $with $run matrix --json >/dev/ttyS2 2>/tmp/matrix.log || { status=1; tail -5 /tmp/matrix.log; }"  # It shows progress on a terminal.
 }
 
+# vm_due SHARE...: whether the parts that have these shares are due. VM_SHARE (0..3) names one share; without it, or with "all", each is due.
+vm_due() { [ "${VM_SHARE:-all}" = all ] || [[ " $* " == *" $VM_SHARE "* ]]; }
+
 # The tests that know about dma-bufs, and the matrix, in one boot. vm_suite SECONDS FILTER [BINARY...]: FILTER is the conformance
-# suite's; further test binaries run whole.
+# suite's; further test binaries run whole. What takes minutes in emulation comes in shares: 0 cameras through the tool, 1 GStreamer, 2 OpenCL,
+# whose kernels are compiled there, 3 VA-API with OpenCL.
 vm_suite() {
   local seconds="$1" filter="$2" tests="$PWD/build/release/tests" tool="$PWD/build/release/bin/tenon" script binary
   shift 2
@@ -301,11 +305,11 @@ vm_suite() {
     binaries+=("$tests/vivid_test")
     [ ! -f "$VM/m2m/vim2m.ko" ] || script+="; export TENON_EXPECT_M2M=1"
     script+="; TENON_EXPECT_VIVID=1 $tests/vivid_test || status=1"
-    if [ -x "$tests/elements_camera_test" ]; then
+    if [ -x "$tests/elements_camera_test" ] && vm_due 0; then
       binaries+=("$tests/elements_camera_test" "$lib/libtenon_elements_v4l2.so")
       script+="; TENON_EXPECT_VIVID=1 $tests/elements_camera_test || status=1"
     fi
-    if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ]; then  # From a camera to devices, by the tool.
+    if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ] && vm_due 0; then  # From a camera to devices, by the tool.
       binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,colour.xml,colour.bin,demo.onnx})
       local cameras='RunCamera.*'
       if [ -e "$lib/libtenon_elements_v4l2.so" ] && [ -e "$lib/libtenon_elements_inference.so" ] && [ -e "$lib/libtenon_elements_publish.so" ]; then
@@ -319,13 +323,13 @@ vm_suite() {
   fi
   # GStreamer, with the plugins that its tests use and a camera.
   local plugins=/usr/lib/x86_64-linux-gnu/gstreamer-1.0
-  if [ -x "$tests/gstreamer_test" ] && [ -e "$plugins/libgstvideo4linux2.so" ]; then
+  if [ -x "$tests/gstreamer_test" ] && [ -e "$plugins/libgstvideo4linux2.so" ] && vm_due 1; then
     binaries+=("$tests/gstreamer_test" "$plugins"/libgst{coreelements,coretracers,app,videotestsrc,videoconvertscale,audiotestsrc,audioconvert,audioresample,video4linux2}.so)
     script+="; GST_REGISTRY=/tmp/gst.bin GST_REGISTRY_FORK=no TENON_CAMERA=/dev/video0 $tests/gstreamer_test || status=1"
   fi
   # Tenon's elements in GStreamer, with dma-bufs that are announced as such.
   local plugin="$lib/gstreamer-1.0/libgsttenon.so"
-  if [ -x "$tests/gst_plugin_test" ] && [ -e "$plugin" ]; then
+  if [ -x "$tests/gst_plugin_test" ] && [ -e "$plugin" ] && vm_due 1; then
     binaries+=("$tests/gst_plugin_test" "$plugin" "$plugins/libgstcoreelements.so")
     script+="; GST_REGISTRY=/tmp/gst_plugin.bin GST_REGISTRY_FORK=no GST_PLUGIN_PATH=$lib/gstreamer-1.0 TENON_EXPECT_DMABUFS=1 \
       $tests/gst_plugin_test --gtest_filter='GstDmabuf.*' || status=1"
@@ -333,7 +337,7 @@ vm_suite() {
   # OpenCL imports them behind the layer that adds external memory to PoCL.
   local layer="$lib/libtenon_opencl_external_layer.so" pocl
   pocl=$(readlink -f /usr/lib/x86_64-linux-gnu/libpocl.so.2 || true)
-  if [ -e "$layer" ] && [ -x "$tests/opencl_test" ] && [ -e "$pocl" ]; then
+  if [ -e "$layer" ] && [ -x "$tests/opencl_test" ] && [ -e "$pocl" ] && vm_due 2 3; then
     binaries+=("$layer" "$tests/opencl_test" $(vm_pocl_files))
     script+="; ln -sf $(readlink -f "$(command -v ld)") /bin/ld
       export OCL_ICD_VENDORS=$pocl XDG_CACHE_HOME=/tmp; export OPENCL_LAYERS=$layer
@@ -343,7 +347,7 @@ vm_suite() {
   fi
   # VA-API: the software driver's surfaces, on vgem's render node, and decoded frames with the NPU and OpenCL.
   local va="$lib/va" with="ZE_ENABLE_ALT_DRIVERS=$driver" without="-"
-  if [ -x "$tests/va_test" ] && [ -e "$va/tenon_drv_video.so" ]; then
+  if [ -x "$tests/va_test" ] && [ -e "$va/tenon_drv_video.so" ] && vm_due 3; then
     binaries+=("$va"/{tenon_drv_video,libtenon_render_node}.so "$tests"/va_{test,driver_test})
     if [ -e "$layer" ] && [ -e "$pocl" ]; then with+=" OCL_ICD_VENDORS=$pocl OPENCL_LAYERS=$layer"; else without+="*Opencl*:"; fi
     [ -e "$driver" ] || without+="*Usm*"

@@ -3,8 +3,9 @@
 """The documentation as a site: docs.py OUT. Run it by an interpreter that has mkdocs-material.
 
 The pages are those of docs/, with README.md, ARCHITECTURE.md and what else they link to; docs/README.md is the first one, and its tables
-are the menu, so a page that the index lacks would be lost (docs_test says so). A warning is an error: a link that leads nowhere, a page
-without a place in the menu.
+are the menu, so a page that the index lacks would be lost (docs_test says so). Beside them stands what Doxygen makes of the public headers,
+and where a page says `tenon::Name` of a class, that is a link to it. A warning is an error: a link that leads nowhere, a page without a
+place in the menu, a comment in a header that names a parameter that there is not.
 """
 import json
 import os
@@ -13,11 +14,14 @@ import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 TITLES = {"to begin": "Begin", "to do": "Do", "to look up": "Look up", "to change Tenon": "Change Tenon"}
+CODE = re.compile(r"(?<![\[`])`([\w:/.]+)`(?![\]`])")
+CPP = pathlib.Path("reference/cpp")
 CONFIG = """site_name: Tenon
 docs_dir: pages
 site_dir: site
@@ -72,8 +76,25 @@ def with_lists(text):
     return "\n".join(lines)
 
 
-def stage(pages):
-    """Copies all pages that docs/ leads to; returns their places."""
+def cpp_reference(out, pages):
+    """The C++ reference, below pages/; returns the pages of classes by their names."""
+    (out / "cpp").mkdir()
+    (out / "cpp" / "tenon").symlink_to(ROOT)
+    (pages / CPP).parent.mkdir(parents=True)
+    options = {"OUTPUT_DIRECTORY": pages / CPP.parent, "HTML_OUTPUT": CPP.name, "GENERATE_TAGFILE": out / "cpp/tags.xml"}
+    text = (ROOT / "scripts/Doxyfile").read_text() + "".join(f"{key} = {value}\n" for key, value in options.items())
+    done = subprocess.run(["doxygen", "-"], cwd=out / "cpp", input=text, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.exit(f"{done.stdout}docs: Doxygen has ended with {done.returncode}")
+    found = {f"{CPP}/index.html": CPP / "index.html"}
+    for compound in xml.etree.ElementTree.parse(out / "cpp/tags.xml").getroot().iter("compound"):
+        if compound.get("kind") in ("class", "struct", "namespace"):
+            found[compound.findtext("name")] = CPP / compound.findtext("filename")
+    return found
+
+
+def stage(pages, classes):
+    """Copies all pages that docs/ leads to; returns their places. `classes`: pages of the C++ reference by what stands for them."""
     waiting = sorted((ROOT / "docs").rglob("*.md"))
     done = {}
     while waiting:
@@ -95,7 +116,11 @@ def stage(pages):
             waiting.append(found)
             return f"[{words}]({os.path.relpath(there, place.parent)}{separator}{anchor})"
 
-        text = in_prose(path.read_text(), lambda prose: with_lists(LINK.sub(link, prose)))
+        def reference(match, place=place):
+            there = classes.get(match.group(1))
+            return f"[{match.group(0)}]({os.path.relpath(there, place.parent)})" if there else match.group(0)
+
+        text = in_prose(path.read_text(), lambda prose: with_lists(CODE.sub(reference, LINK.sub(link, prose))))
         # Pictures of README.md are in docs/.
         text = re.sub(r"(!\[[^\]]*\]\()(?:\.\./)*docs/", lambda match: match.group(1) + "../", text) if place.parts[0] == "tree" else text
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
@@ -134,14 +159,15 @@ def main():
     out = pathlib.Path(sys.argv[1]).resolve()
     shutil.rmtree(out, ignore_errors=True)
     (out / "pages").mkdir(parents=True)
-    places = stage(out / "pages")
+    classes = cpp_reference(out, out / "pages")
+    places = stage(out / "pages", classes)
     (out / "mkdocs.yml").write_text(CONFIG + json.dumps(menu(places)) + "\n")
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-f", out / "mkdocs.yml"], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if done.returncode:
         print("\n".join(line for line in done.stdout.splitlines() if not line.startswith("INFO")))
     else:
-        print(f"{len(places)} pages: {out / 'site' / 'index.html'}")
+        print(f"{len(places)} pages, {len(classes)} classes and namespaces of C++: {out / 'site' / 'index.html'}")
     sys.exit(done.returncode)
 
 

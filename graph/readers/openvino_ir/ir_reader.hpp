@@ -27,7 +27,7 @@ inline namespace v1 {
 TENON_API std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights,
                                          const std::string& origin = "the IR");
 
-/// Called for each <attribute> in a Constant's rt_info, with its XML attributes as text, including "name".
+/// Called for each "attribute" in a Constant's rt_info, with its XML attributes as text, including "name".
 /// @return the constant's bytes (u8, of its size), or an empty tensor if this attribute does not locate them.
 using ConstantBytes = std::function<Tensor(const std::map<std::string, std::string, std::less<>>& attribute)>;
 

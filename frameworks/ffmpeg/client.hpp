@@ -23,6 +23,7 @@ using detail::make_frames;
 using detail::new_frame;
 using detail::new_packet;
 using detail::planar_of;
+using detail::Quality;
 using detail::repack;
 using detail::swscale_reads;
 using detail::swscale_writes;

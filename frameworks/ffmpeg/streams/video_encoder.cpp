@@ -369,6 +369,8 @@ TENON_INLINE CodecPtr VideoEncoder::set_up(const AVCodec& encoder, const AVOutpu
                                            AVPixelFormat pixels, AVRational time_base, int width, int height) const {
   CodecPtr codec(avcodec_alloc_context3(&encoder));
   if (!codec) throw Error(Code::kResourceExhausted, what_ + ": no memory for an encoder");
+  codec->log_level_offset =
+      AV_LOG_VERBOSE - AV_LOG_INFO;  // libx264 tells a screenful of every file; warnings still come.
   codec->pix_fmt = pixels;
   codec->width = width;
   codec->height = height;

@@ -199,6 +199,7 @@ class Pipeline::Engine final : public detail::Host {
         one.frames_in += lane->frames_in;
         one.frames_out += lane->frames_out;
         one.dropped += lane->dropped;
+        one.expected += lane->expected;
         one.busy += std::chrono::nanoseconds(lane->busy_ns);
         if (lane->queue) {
           one.queued += lane->queue->size();
@@ -306,6 +307,8 @@ class Pipeline::Engine final : public detail::Host {
     const std::uint32_t stream = node.plan->streams.front();
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
+    const std::uint64_t known = source.report().frame_count.value_or(0);
+    lane.expected = spec_.frames != 0 ? std::min(known, spec_.frames) : known;
     if (!info.is_audio()) {
       const Negotiation negotiated = lane.negotiate(stream, info);
       source.allocate(negotiated.joined, negotiated.readers);

@@ -24,6 +24,7 @@ namespace elements {
 struct NodeStats {
   std::string name, element;
   std::uint64_t frames_in = 0, frames_out = 0, dropped = 0;
+  std::uint64_t expected = 0;              ///< Frames that a source knows to come; 0: it does not know.
   std::chrono::nanoseconds busy{0};        ///< Time spent in the element's own code.
   std::size_t queued = 0, queue_size = 0;  ///< Frames that wait before the node; the capacity of its queues.
   LedgerEntry moved;                       ///< Bytes that the node copied, converted and transferred, and its waits.

@@ -103,7 +103,7 @@ class Lane final : public Output {
   Ledger ledger;
   std::optional<Queue<Message>> queue;
   std::thread thread;
-  std::atomic<std::uint64_t> frames_in{0}, frames_out{0}, dropped{0};
+  std::atomic<std::uint64_t> frames_in{0}, frames_out{0}, dropped{0}, expected{0};
   std::atomic<std::int64_t> busy_ns{0};
   Latencies latencies;
 

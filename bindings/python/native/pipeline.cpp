@@ -233,6 +233,7 @@ nb::list stats_of(const Running& running) {
     dict["frames_in"] = each.frames_in;
     dict["frames_out"] = each.frames_out;
     dict["dropped"] = each.dropped;
+    dict["expected"] = each.expected;
     dict["busy"] = seconds(each.busy);
     dict["queued"] = each.queued;
     dict["copied"] = each.moved.copied;

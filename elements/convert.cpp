@@ -32,10 +32,10 @@ std::vector<std::string> suitable(std::string_view kind) {
   return {"convert_cpu"};
 }
 
-/// The parameters that all converters have, turned back into texts.
-std::map<std::string, std::string> texts_of(const Parameters& given) {
+/// Those of the parameters that are in the list, turned back into texts.
+std::map<std::string, std::string> texts_of(const Parameters& given, const std::vector<Parameter>& list) {
   std::map<std::string, std::string> texts;
-  for (const Parameter& parameter : VideoConvertParams::parameters()) {
+  for (const Parameter& parameter : list) {
     std::visit(
         [&](const auto& like) {
           texts[parameter.name] = to_text(given.get<std::decay_t<decltype(like)>>(parameter.name));
@@ -48,7 +48,10 @@ std::map<std::string, std::string> texts_of(const Parameters& given) {
 class Convert final : public Transform {
  public:
   Convert(const Parameters& given, Environment environment)
-      : params_(given), given_(texts_of(given)), environment_(std::move(environment)) {
+      : params_(given),
+        given_(texts_of(given, VideoConvertParams::parameters())),
+        given_cpu_(texts_of(given, VideoConvertParams::cpu_parameters())),
+        environment_(std::move(environment)) {
     for (const auto& [by, name] : kConverters)
       if (given.text("by") == by) use(made(std::string(name)));
   }
@@ -78,7 +81,8 @@ class Convert final : public Transform {
 
  private:
   std::unique_ptr<Transform> made(const std::string& name) const {
-    return std::get<std::unique_ptr<Transform>>(make_element(name, given_, environment_));
+    const auto& given = name == "convert_cpu" ? given_cpu_ : given_;
+    return std::get<std::unique_ptr<Transform>>(make_element(name, given, environment_));
   }
 
   /// @post interrupt() reaches the converter, even if it was called before.
@@ -105,7 +109,7 @@ class Convert final : public Transform {
   }
 
   const VideoConvertParams params_;
-  const std::map<std::string, std::string> given_;
+  const std::map<std::string, std::string> given_, given_cpu_;
   const Environment environment_;
   StreamInfo in_;
   Wanted readers_;
@@ -117,7 +121,7 @@ class Convert final : public Transform {
 }  // namespace
 
 KnownElement convert_element() {
-  std::vector<Parameter> parameters = VideoConvertParams::parameters();
+  std::vector<Parameter> parameters = VideoConvertParams::cpu_parameters();
   parameters.insert(
       parameters.begin(),
       choice("by", "Which converter does the work; auto: the one for the memory that holds the first frame", "auto",

@@ -100,6 +100,25 @@ const std::vector<Parameter>& VideoConvertParams::parameters() {
   return all;
 }
 
+const std::vector<Parameter>& VideoConvertParams::cpu_parameters() {
+  static const auto& all = *[] {
+    auto* const list = new std::vector<Parameter>(parameters());
+    list->push_back(
+        choice("quality",
+               "How the CPU converts; fast: YUV of 8 bits becomes RGB within 2 levels of the rounded value, "
+               "each pixel with the chroma of its block, and filters are bilinear; exact: values are "
+               "rounded, chroma is interpolated, filters are bicubic",
+               "fast", {"fast", "exact"}));
+    list->push_back({"threads", "Threads of the CPU that share a picture; 0: one for each processor", std::int64_t{1},
+                     false, 0, 256});
+    list->push_back({"limit",
+                     "Results in host memory that may be in use at a time; the next one waits until one comes back",
+                     std::int64_t{64}, false, 1, 1 << 20});
+    return list;
+  }();
+  return all;
+}
+
 VideoConvertParams::VideoConvertParams(const Parameters& given)
     : x_(pixels(given, "crop_x")),
       y_(pixels(given, "crop_y")),

@@ -29,6 +29,8 @@ class TENON_API VideoConvertParams {
 
   /// The parameters that all converters have.
   static const std::vector<Parameter>& parameters();
+  /// Those of the converter on the CPU, which has more.
+  static const std::vector<Parameter>& cpu_parameters();
   /// @errors kInvalidArgument: an unknown format; the message proposes the nearest name.
   explicit VideoConvertParams(const Parameters& given);
 

@@ -25,7 +25,9 @@ class CpuConverter final : public Transform {
       : params_(given),
         ledger_(environment.ledger ? *environment.ledger : Ledger::process()),
         on_host_(&ledger_),
-        results_(av::context()) {}
+        results_(av::context(), static_cast<std::size_t>(given.integer("limit"))),
+        swscale_(given.text("quality") == "exact" ? av::client::Quality::kExact : av::client::Quality::kFast,
+                 static_cast<int>(given.integer("threads"))) {}
 
   Requirements wanted(const StreamInfo&) const override {
     Requirements all = av::context()->requirements();
@@ -105,7 +107,7 @@ class CpuConverter final : public Transform {
 
 KnownElement convert() {
   Description made{"convert_cpu", "Crops, scales and converts pictures on the CPU, into memory that all readers share",
-                   Role::kTransform, VideoConvertParams::parameters()};
+                   Role::kTransform, VideoConvertParams::cpu_parameters()};
   made.formats = convertible_formats();
   return {std::move(made), [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<CpuConverter>(given, environment);

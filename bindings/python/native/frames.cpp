@@ -53,20 +53,21 @@ class Converter final : elements::Output {
   Frame result_;
 };
 
-Frame converted(const Frame& frame, const std::string& format, std::uint32_t width, std::uint32_t height) {
+Frame converted(const Frame& frame, const std::string& format, std::uint32_t width, std::uint32_t height,
+                const std::string& quality) {
   const std::string name = format.empty() ? std::string() : std::string(format_info(format_from(format)).name);
   const bool same_format = name.empty() || format_from(name) == frame.info().format;
   if (same_format && (width == 0 || width == frame.info().width_px) &&
       (height == 0 || height == frame.info().height_px))
     return frame;
   const Released released;
-  using Kind = std::tuple<std::string, std::uint32_t, std::uint32_t>;
+  using Kind = std::tuple<std::string, std::uint32_t, std::uint32_t, std::string>;
   thread_local std::map<Kind, std::unique_ptr<Converter>> converters;
   constexpr std::size_t kKept = 16;
   if (converters.size() > kKept) converters.clear();
-  std::unique_ptr<Converter>& converter = converters[Kind(name, width, height)];
+  std::unique_ptr<Converter>& converter = converters[Kind(name, width, height, quality)];
   if (!converter) {
-    std::map<std::string, std::string> parameters;
+    std::map<std::string, std::string> parameters{{"quality", quality}};
     if (!name.empty()) parameters["format"] = name;
     if (width) parameters["width"] = std::to_string(width);
     if (height) parameters["height"] = std::to_string(height);
@@ -212,8 +213,9 @@ void add_planes(nb::class_<Frame>& frame) {
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("to", &converted, nb::arg("format") = "", nb::arg("width") = 0, nb::arg("height") = 0,
+           nb::arg("quality") = "fast",
            "The picture in another format or size; itself where it has them already. Conversions are booked in the "
-           "ledger.")
+           "ledger. quality: as for tenon.open().")
       .def(
           "crop",
           [](const Frame& self, std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height) {

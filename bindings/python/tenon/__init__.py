@@ -78,12 +78,15 @@ def core() -> Core:
 
 
 def compile_model(model: _Any, device_name: str = "AUTO", config: _Optional[dict] = None) -> CompiledModel:
-    """Compiles a Model or the file at a path (ONNX, or the .xml of an OpenVINO IR)."""
+    """Compiles a Model or the file at a path (ONNX, or the .xml of an OpenVINO IR). @errors MissingFile."""
+    if not isinstance(model, (Model, bytes)):
+        errors.check_file(model)
     return core().compile_model(model, device_name, config)
 
 
 def read_model(model: _Any, weights: _Any = None) -> Model:
-    """Reads a model from a path or from bytes. Weights are mapped, not copied."""
+    """Reads a model from a path or from bytes. Weights are mapped, not copied. @errors MissingFile."""
+    errors.check_file(model)
     return core().read_model(model, weights)
 
 

@@ -7,13 +7,31 @@ import atexit
 import io
 import json
 import os
+import re
 import weakref
 from typing import Any, AsyncIterator, Iterator, Optional, Union
 
-from . import _native
+from . import _native, errors
 from ._calls import table
 
 Path = Union[str, "os.PathLike[str]"]
+
+def progress_bar(text: str) -> Any:
+    """A bar of tqdm for frames, in notebooks too."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise ImportError("progress=True shows a bar of tqdm, which is not installed: pip install tqdm") from None
+    return tqdm(desc=text, unit=" frames")
+
+
+def advance(bar: Any, stats: list[dict]) -> None:
+    """Moves a bar to where the sources are."""
+    sources = [each for each in stats if not each["frames_in"]]
+    bar.total = sum(each["expected"] for each in sources) or None
+    bar.n = sum(each["frames_out"] for each in sources)
+    bar.refresh()
+
 
 _running: "weakref.WeakSet[_native._Running]" = weakref.WeakSet()
 
@@ -93,9 +111,18 @@ class Pipeline:
         """Waits for the end; False after so many seconds. Throws the first failure. Ctrl-C stops the pipeline."""
         return self._start(0).wait(seconds)
 
-    def run(self) -> "Pipeline":
-        """Runs to the end. Throws the first failure."""
-        self.wait()
+    def run(self, *, progress: bool = False) -> "Pipeline":
+        """Runs to the end. Throws the first failure. progress: shows a bar, where tqdm is installed."""
+        if not progress:
+            self.wait()
+            return self
+        with progress_bar(repr(self)[1:-1]) as bar:
+            is_over = False
+            while not is_over:
+                try:
+                    is_over = self.wait(0.2)
+                finally:
+                    advance(bar, self.stats)
         return self
 
     def stop(self) -> None:
@@ -140,12 +167,14 @@ class Pipeline:
 
 
 def source_of(uri: Path) -> dict:
-    """The source element for a path, a URL, a camera or a GStreamer launch line ("gst: ...")."""
+    """The source element for a path, a URL, a camera or a GStreamer launch line ("gst: ..."). @errors MissingFile."""
     text = os.fspath(uri)
     if text.startswith("gst:"):
         return {"element": "gst_source", "parameters": {"line": text[4:].strip()}}
     if text.startswith("/dev/video"):
         return {"element": "camera", "parameters": {"device": text}}
+    if not re.search(r"^\w+:|[%*?\[]", text):  # Neither a URL nor a pattern.
+        errors.check_file(text)
     return {"element": "file", "parameters": {"path": text}}
 
 
@@ -155,20 +184,29 @@ class Video:
     Frames may be kept as long as wanted. Leaving a `with` block, or dropping the object, closes the source."""
 
     def __init__(self, uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
-                 ahead: int = 4, **options: Any):
+                 ahead: int = 4, quality: str = "fast", progress: bool = False, **options: Any):
         node = source_of(uri)
         node["parameters"].update(options)
         self._pipeline = Pipeline([node])
         if format or width or height:
-            wanted: dict = {"width": width, "height": height}
+            # A fast conversion keeps up with the decoder; an exact one needs all processors to. Frames may be kept.
+            wanted: dict = {"width": width, "height": height, "quality": quality, "threads": int(quality == "fast"), "limit": 1 << 20}
             if format:
                 wanted["format"] = _native._format_name(format)
             self._pipeline.add("convert", **wanted)
         self._uri = os.fspath(uri)
+        self._bar = progress_bar(self._uri) if progress else None
         self._running = self._pipeline._start(ahead, model)
 
     def __iter__(self) -> Iterator[_native.Frame]:
-        return self
+        return self if self._bar is None else self._with_bar()
+
+    def _with_bar(self) -> Iterator[_native.Frame]:
+        with self._bar as bar:
+            for frame in iter(self.__next__, None):
+                bar.total = bar.total or self.frame_count
+                yield frame
+                bar.update()
 
     def __next__(self) -> _native.Frame:
         taken = self._running.next()
@@ -194,6 +232,11 @@ class Video:
         self.close()
 
     @property
+    def frame_count(self) -> Optional[int]:
+        """Frames in the whole video, once the first one came; None where that is not known."""
+        return self.stats[0]["expected"] or None
+
+    @property
     def stats(self) -> list[dict]:
         """As Pipeline.stats."""
         return self._pipeline.stats
@@ -203,11 +246,12 @@ class Video:
 
 
 def open(uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
-         ahead: int = 4, **options: Any) -> Video:
+         ahead: int = 4, quality: str = "fast", progress: bool = False, **options: Any) -> Video:
     """Opens "clip.mp4", "rtsp://...", "/dev/video0", a folder of pictures, or "gst: a launch line" as an iterator of Frames.
 
-    format, width, height: convert frames, by threads beside this one ("rgb24" for frame.numpy()). model: decode into memory that a
-    compiled model reads in place. ahead: how many frames are decoded ahead. Options are the source element's (tenon.elements()):
-    loop, realtime, threads, transport...
+    format, width, height: convert frames, by threads beside this one ("rgb24" for frame.numpy()). quality: "fast" gives RGB within 2
+    levels of the rounded value, each pixel with the chroma of its block; "exact" rounds and interpolates chroma, in twenty times the
+    time. model: decode into memory that a compiled model reads in place. ahead: how many frames are decoded ahead. progress: iteration
+    shows a bar, where tqdm is installed. Options are the source element's (tenon.elements()): loop, realtime, threads, transport...
     """
-    return Video(uri, format=format, width=width, height=height, model=model, ahead=ahead, **options)
+    return Video(uri, format=format, width=width, height=height, model=model, ahead=ahead, quality=quality, progress=progress, **options)

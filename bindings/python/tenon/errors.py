@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exceptions of Tenon, one for each code of its C API. Each is also the built-in exception that Python's users expect."""
 
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
 
 class Error(RuntimeError):
     """Base of all: `code` is the number in the C API, `native_api` and `native_code` name the foreign call that failed, if one did."""
@@ -32,6 +38,10 @@ class NotFound(Error, LookupError):
     """No file, device, port or property of this name; the message lists those that exist."""
 
     code = 5
+
+
+class MissingFile(NotFound, FileNotFoundError):
+    """No file at this path."""
 
 
 class AlreadyExists(Error):
@@ -118,3 +128,11 @@ BY_CODE: dict[int, type[Error]] = {
         DataLoss,
     )
 }
+
+
+def check_file(path: Any) -> None:
+    """Refuses the path of a file that there is not; takes a model's text and all that is no path. @errors MissingFile."""
+    if isinstance(path, (str, os.PathLike)) and not os.fspath(path).startswith("<?xml") and not os.path.lexists(path):
+        missing = MissingFile()
+        missing.errno, missing.strerror, missing.filename = errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path)
+        raise missing

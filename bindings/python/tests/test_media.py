@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames, videos, pipelines and elements in Python."""
 import asyncio
+import base64
 import gc
 import json
 import os
+import re
 import subprocess
+import sys
 import threading
 import time
+import types
 
 import numpy
 import pytest
@@ -96,9 +100,87 @@ def test_many_openings_leave_nothing(clip):
     assert after[0] <= before[0] + 2 and after[2] <= before[2] + 4
 
 
+def test_rgb_is_fast_or_exact(tmp_path):
+    """A picture of one colour is within two levels of what ITU-T H.273 says, exact within one; NV12 as I420."""
+    luma, u, v = 120, 90, 170
+    expected = [1.164384 * (luma - 16) + 1.792741 * (v - 128), 1.164384 * (luma - 16) - 0.213249 * (u - 128) - 0.532909 * (v - 128),
+                1.164384 * (luma - 16) + 2.112402 * (u - 128)]
+    path = tmp_path / "colour.mkv"
+    pixels = bytes([luma]) * (1280 * 720) + bytes([u]) * (640 * 360) + bytes([v]) * (640 * 360)
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", "1280x720", "-i", "-", "-c:v", "ffv1", "-color_range", "tv", "-colorspace", "bt709", str(path)],
+                   input=pixels, check=True)
+    for quality, tolerance in (("fast", 2), ("exact", 1)):
+        picture = next(tn.open(path, format="rgb24", quality=quality)).numpy()
+        assert numpy.abs(picture.astype(float) - expected).max() <= tolerance, quality
+        for other in ("nv12", "i420"):
+            picture = next(tn.open(path, format=other)).to("bgr24", quality=quality).numpy()
+            assert numpy.abs(picture[..., ::-1].astype(float) - expected).max() <= tolerance, (quality, other)
+    with pytest.raises(ValueError, match="fast, exact"):
+        tn.open(path, format="rgb24", quality="best")
+
+
+def test_frames_may_be_kept(clip):
+    kept = list(tn.Pipeline(frames=120).add("file", path=clip, loop=True).add("convert", format="rgb", limit=1000))
+    assert len(kept) == 120
+    frames = list(tn.open(clip, format="rgb24")) + list(tn.open(clip, format="rgb24"))
+    assert [int(frame.numpy().mean()) for frame in frames] == [i * 4 for i in range(60)] * 2
+
+
+def test_progress_bars(clip, monkeypatch):
+    shown = []
+
+    class Bar:
+        def __init__(self, **kwargs):
+            self.total, self.n = None, 0
+            shown.append(self)
+
+        def update(self):
+            self.n += 1
+
+        def refresh(self):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Bar))
+    with tn.open(clip, progress=True) as video:
+        assert len(list(video)) == 60 and video.frame_count == 60
+    tn.Pipeline(frames=40).add("file", path=clip).add("null").run(progress=True)
+    assert [(bar.total, bar.n) for bar in shown] == [(60, 60), (40, 40)]
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match="pip install tqdm"):
+        tn.open(clip, progress=True)
+
+
+def test_encoders_are_quiet(clip, tmp_path, capfd):
+    tn.Pipeline(frames=3).add("file", path=clip).add("write", path=tmp_path / "out.mp4").run()
+    assert capfd.readouterr().err == "" and len(list(tn.open(tmp_path / "out.mp4"))) == 3
+
+
+def test_a_picture_in_notebooks(clip):
+    frame = next(tn.open(clip, width=160)).to("rgb")
+    frame.numpy()[3, 5] = (1, 2, 3)
+    found = re.fullmatch(r'<img src="data:image/png;base64,([^"]+)"/><br/>&lt;Frame: .*&gt;', frame._repr_html_())
+    back = subprocess.run(["ffmpeg", "-v", "error", "-f", "png_pipe", "-i", "-", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"],
+                          input=base64.b64decode(found.group(1)), capture_output=True, check=True).stdout
+    assert back == frame.numpy().tobytes()
+    assert "base64" in next(tn.open(clip))._repr_html_()
+
+
 def test_missing_files_and_wrong_names(clip):
-    with pytest.raises(LookupError, match="missing.mp4"):
-        next(tn.open("missing.mp4"))
+    with pytest.raises(FileNotFoundError, match="missing.mp4") as raised:
+        tn.open("missing.mp4")
+    assert isinstance(raised.value, LookupError) and isinstance(raised.value, tn.Error) and raised.value.filename == "missing.mp4"
+    for read in (tn.read_model, tn.compile_model):
+        with pytest.raises(FileNotFoundError, match="missing.onnx"):
+            read("missing.onnx")
+    with pytest.raises(LookupError, match="no_such"):
+        next(tn.open("no_such_*.png"))
     with pytest.raises(LookupError, match="did you mean 'file'"):
         tn.Pipeline().add("fil", path="x").add("null").run()
     with pytest.raises(ValueError, match="path"):

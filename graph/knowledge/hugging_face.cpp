@@ -2,6 +2,7 @@
 // config.json and preprocessor_config.json as transformers saves them, and timm's config.json.
 // @source huggingface.co/docs/transformers: main_classes/image_processor, main_classes/configuration; timm: pretrained_cfg
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,30 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// The last words of a class's name, and the type of its results. Null: as the configuration's model_type says.
+/// The last words of a class's name, and the type of its results. Null: by the configuration's model_type.
 constexpr std::pair<const char*, const char*> kHeads[] = {{"ForImageClassification", "Classification"},
                                                           {"ForObjectDetection", nullptr},
                                                           {"ForSemanticSegmentation", "Segmentation"},
                                                           {"ForDepthEstimation", "Depth"},
                                                           {"ForPoseEstimation", "Heatmaps"}};
+
+/// Families of detectors by the configuration's model_type; others are named as they are there.
+constexpr std::pair<const char*, const char*> kDetectors[] = {{"detr", "DETR"},
+                                                              {"yolos", "DETR"},
+                                                              {"table-transformer", "DETR"},
+                                                              {"rt_detr", "RT-DETR"},
+                                                              {"rt_detr_v2", "RT-DETR"},
+                                                              {"d_fine", "RF-DETR"},
+                                                              {"rf_detr", "RF-DETR"},
+                                                              {"deformable_detr", "RF-DETR"},
+                                                              {"conditional_detr", "RF-DETR"}};
+
+std::string detector_of(const std::string& model_type) {
+  for (const auto& [name, type] : kDetectors) {
+    if (model_type == name) return type;
+  }
+  return model_type;
+}
 
 /// PIL's numbers of filters.
 std::string filter_name(const Tree& resample) {
@@ -131,13 +150,16 @@ void read_timm(const Tree& root, SideFacts& to) {
   const Tree &mean = member(pretrained, "mean"), &deviation = member(pretrained, "std");
   if (!mean.is_null() && !deviation.is_null())
     add_normalisation(1.0 / 255, 0, numbers_of(mean, "mean"), numbers_of(deviation, "std"), to);
+  double part =
+      member(pretrained, "crop_pct").is_null() ? 0.875 : number_of(member(pretrained, "crop_pct"), "crop_pct");
+  part = std::clamp(part, 0.01, 1.0);
   if (const Tree& size = member(pretrained, "input_size"); !size.is_null()) {
     const std::vector<double> extents = numbers_of(size, "input_size");
     if (extents.size() == 3) to.add("input_size", numbers_text({extents[1], extents[2]}));
+    // timm resizes to a whole number of pixels, rounded down, before it cuts.
+    if (extents.size() == 3 && extents[1] >= 1) part = std::min(1.0, extents[1] / std::floor(extents[1] / part));
   }
   const std::string mode = text_of(member(pretrained, "crop_mode"));
-  const double part =
-      member(pretrained, "crop_pct").is_null() ? 0.875 : number_of(member(pretrained, "crop_pct"), "crop_pct");
   if (mode.empty() || mode == "center") {
     to.add("resize_type", "crop");
   } else if (mode == "squash") {
@@ -146,7 +168,7 @@ void read_timm(const Tree& root, SideFacts& to) {
     to.remarks.push_back("crop_mode \"" + mode + "\" is not done here; the centre is cut");
     to.add("resize_type", "crop");
   }
-  to.add("crop_fraction", number_text(std::clamp(part, 0.01, 1.0)));
+  to.add("crop_fraction", number_text(part));
   to.add("interpolation", filter_name(member(pretrained, "interpolation")));
 }
 
@@ -165,7 +187,7 @@ void read_config(const Tree& root, const Model&, SideFacts& to) {
   const std::string name = classes.is_array() && !classes.empty() ? text_of(classes[0]) : std::string();
   for (const auto& [head, type] : kHeads) {
     if (!ends_with(name, head)) continue;
-    to.add("model_type", type ? type : text_of(member(root, "model_type")));
+    to.add("model_type", type ? type : detector_of(text_of(member(root, "model_type"))));
     to.add("task", name);
     read_labels(member(root, "id2label"), to);
     if (text_of(member(root, "problem_type")) == "multi_label_classification") to.add("multilabel", "YES");

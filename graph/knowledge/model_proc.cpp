@@ -19,8 +19,8 @@ namespace {
 /// Converters, and the type of results that each reads.
 constexpr std::pair<const char*, const char*> kConverters[] = {
     {"detection_output", "SSD"},
-    {"boxes_labels", "boxes_labels"},
-    {"boxes_scores", "boxes_scores"},
+    {"boxes_labels", "SSD"},
+    {"boxes_scores", "SSD"},
     {"yolo_v2", "yolo_v2"},
     {"yolo_v3", "yolo_v3"},
     {"yolo_v4", "yolo_v4"},

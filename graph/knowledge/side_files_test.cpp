@@ -157,8 +157,11 @@ TEST_F(SideFiles, HuggingFaceConfigurationsAreOneDescription) {
         R"({"architecture": "resnet18", "label_names": ["a", "b"], "pretrained_cfg": {"input_size": [3, 64, 64],
     "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "crop_pct": 0.95, "interpolation": "bilinear"}})");
   said = found(model({1, 2}));
-  EXPECT_EQ(ModelInfo(*said).text("crop_fraction"), "0.95") << "timm's";
+  EXPECT_EQ(std::stod(ModelInfo(*said).text("crop_fraction")), 64.0 / 67) << "timm resizes to whole pixels";
   EXPECT_EQ(ModelInfo(*said).text("scale_values"), "58.395 57.12 57.375");
+  write("config.json",
+        R"({"architectures": ["RTDetrV2ForObjectDetection"], "model_type": "rt_detr_v2", "id2label": {"0": "x"}})");
+  EXPECT_EQ(ModelInfo(*found()).model_type(), "RT-DETR");
   write("config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama"})");
   EXPECT_THAT(ModelInfo(*found()).facts(), IsEmpty()) << "no model of pictures";
 }

@@ -75,8 +75,11 @@ std::string checked_fact(const std::string& key, const std::string& value) {
     case FactForm::kFlag:
       if (!read_flag(value, flag)) refuse("YES or NO");
       break;
-    case FactForm::kNames:
-      return names_text(split_names(value, ','));
+    case FactForm::kNames: {
+      std::vector<std::string> names = split_names(value, ',');
+      for (std::string& name : names) name = trimmed(name);
+      return names_text(names);
+    }
     case FactForm::kText:
       if (value.empty()) refuse("a word");
       break;

@@ -28,11 +28,6 @@ constexpr std::pair<const char*, const char*> kIds[] = {{"yolo-v8-segmentation",
                                                         {"classification-generic", "Classification"},
                                                         {"ultra-lightweight-face-detection", "UltraFace"}};
 
-std::string trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
-  return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin, end - begin + 1));
-}
-
 /// The port of that name. @errors kInvalidArgument: there is none, or its extents are others.
 template <typename Ports>
 void check_port(const std::string& name, const Tree& section, const Ports& ports) {

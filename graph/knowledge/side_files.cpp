@@ -121,7 +121,9 @@ std::optional<std::string> text_of_file(const std::filesystem::path& file) {
   return std::string(static_cast<const char*>(bytes.data()), bytes.size_bytes());
 }
 
+/// @param file  As messages name it. The folder of a file beside the model is no part of the model, which may be moved with it.
 void put(const std::filesystem::path& file, const char* kind, const char* exporter, SideFacts facts, Model& model) {
+  if (facts.facts.empty() && facts.remarks.empty()) return;
   AnyMap map{{kFileEntry, Any(file.string())}, {kExporterEntry, Any(std::string(exporter))}};
   for (auto& [key, value] : facts.facts) map.emplace(key, Any(std::move(value)));
   std::string remarks;
@@ -182,7 +184,7 @@ bool find(const Reader& reader, const std::filesystem::path& file, Model& model)
     facts.facts.clear();
     facts.remarks = {std::string("not used: ") + error.what()};
   }
-  put(file, reader.kind.name, reader.kind.exporter, std::move(facts), model);
+  put(file.filename(), reader.kind.name, reader.kind.exporter, std::move(facts), model);
   return true;
 }
 

@@ -82,7 +82,7 @@ TEST_F(SideFiles, UltralyticsMetadataCompletesWhatIsYolo) {
   EXPECT_EQ(info.keypoint_values(), 2u);
   EXPECT_THAT(info.picture_size(), ElementsAre(480, 640));
   EXPECT_TRUE(info.is_end_to_end().value_or(false));
-  EXPECT_EQ(info.source("labels"), (folder_ / "metadata.yaml").string());
+  EXPECT_EQ(info.source("labels"), "metadata.yaml");
   EXPECT_EQ(ModelInfo(*found(model({1, 13, 84}, "YOLO"))).model_type(), "YOLOv8-pose");
   EXPECT_EQ(ModelInfo(*found(model({1, 13, 84}, "SSD"))).model_type(), "SSD");
   EXPECT_EQ(ModelInfo(*found(model({1, 13, 84}, "SSD"))).text("scale_values"), "");
@@ -133,8 +133,8 @@ TEST_F(SideFiles, HuggingFaceConfigurationsAreOneDescription) {
   EXPECT_EQ(info.text("mean_values"), "127.5 127.5 127.5");
   EXPECT_EQ(info.text("scale_values"), "63.75 127.5 127.5");
   EXPECT_EQ(info.text("resize_type"), "standard");
-  EXPECT_EQ(info.source("scale_values"), (folder_ / "preprocessor_config.json").string());
-  EXPECT_EQ(info.source("labels"), (folder_ / "config.json").string());
+  EXPECT_EQ(info.source("scale_values"), "preprocessor_config.json");
+  EXPECT_EQ(info.source("labels"), "config.json");
   EXPECT_THAT(info.remarks(), IsEmpty());
   const auto prepared = [&](const std::string& text) {
     write("preprocessor_config.json", text);
@@ -164,6 +164,7 @@ TEST_F(SideFiles, HuggingFaceConfigurationsAreOneDescription) {
   EXPECT_EQ(ModelInfo(*found()).model_type(), "RT-DETR");
   write("config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama"})");
   EXPECT_THAT(ModelInfo(*found()).facts(), IsEmpty()) << "no model of pictures";
+  EXPECT_FALSE(found()->has_rt_info({"side_files"}));
 }
 
 TEST_F(SideFiles, PaddleDescribesClassesDetectionAndText) {

@@ -22,7 +22,7 @@ TEST_F(KnownContextsTest, AModuleThatCannotBeLoadedIsAbsentWithItsReason) {
   std::ofstream(folder / "libtenon_contexts_broken.so") << "no library";
   std::filesystem::copy_file(find_library("libtenon_core.so"), folder / "libtenon_contexts_foreign.so");
   std::filesystem::copy_file(find_library("libtenon_contexts_cpu.so"), folder / "libtenon_contexts_sound.so");
-  const KnownContexts known = load_contexts({folder, "/nonexistent/folder"});
+  const ContextModules known = load_context_modules({folder, "/nonexistent/folder"});
   std::filesystem::remove_all(folder);
   ASSERT_EQ(known.absent.size(), 2u);
   EXPECT_EQ(known.absent[0].name, "broken");
@@ -42,7 +42,7 @@ TEST_F(KnownContextsTest, ThisBuildsOwnAreAllThere) {
 
 /// For each framework there are contexts, or a reason why there are none.
 TEST_F(KnownContextsTest, EachModuleHasContextsOrSaysWhyNot) {
-  const KnownContexts& known = known_contexts();
+  const ContextModules& known = known_contexts();
   for (const auto& [module, path] : find_modules("libtenon_contexts_", library_folders())) {
     const std::string& name = module;
     const auto absent = std::find_if(known.absent.begin(), known.absent.end(),

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <tenon/bridges/cuda_dlpack/device_types.hpp>
 #include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/hazards.hpp>
@@ -49,10 +50,6 @@ TENON_INLINE EdgeId export_edge() {
   return id;
 }
 
-TENON_INLINE bool is_on_device(std::int32_t type) {
-  return type == dlpack::abi::kDLCUDA || type == dlpack::abi::kDLCUDAManaged;
-}
-
 TENON_INLINE void check_device(const dlpack::abi::DLDevice& device, const Context& context) {
   const std::string type =
       std::to_string(device.device_type) + " (" + dlpack::client::device_name(device.device_type) + ")";
@@ -90,17 +87,6 @@ TENON_INLINE Tensor import_cuda(const dlpack::abi::DLTensor& dl, bool may_lack_s
   return tensor;
 }
 
-TENON_INLINE std::int32_t device_type(const Tensor& tensor) {
-  switch (cuda::memory_type(tensor)) {
-    case cuda::MemoryType::kHost:
-      return dlpack::abi::kDLCUDAHost;
-    case cuda::MemoryType::kManaged:
-      return dlpack::abi::kDLCUDAManaged;
-    default:
-      return dlpack::abi::kDLCUDA;
-  }
-}
-
 /// Owned by an exported struct; its end is that of the consumer's work.
 template <typename Managed>
 struct CudaExported : dlpack::client::Exported<Managed> {
@@ -133,7 +119,7 @@ std::unique_ptr<CudaExported<Managed>> make_export(const Tensor& tensor, StreamN
   if (const std::string refusal = dlpack::client::element_strides(tensor, made->strides); !refusal.empty())
     throw Error(Code::kFailedPrecondition, what + ": " + refusal + "; pad rows to whole elements");
   const Access access = tensor.is_writable() ? Access::kReadWrite : Access::kRead;
-  const std::int32_t device = device_type(tensor);
+  const std::int32_t device = device_type(cuda::memory_type(tensor));
   Ledger& booked = ledger ? *ledger : Ledger::process();
   if (!is_on_device(device))  // A consumer of pinned host memory expects no stream.
     tensor.memory()->wait_for(access, default_deadline(), &booked);

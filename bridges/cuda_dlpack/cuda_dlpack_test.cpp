@@ -2,7 +2,9 @@
 // DLPack on CUDA devices: both ways, the rules of streams, the deleter, wrong structs.
 #include <tenon/bridges/cuda_dlpack/cuda_dlpack.hpp>
 
+#include <tenon/bridges/cuda_dlpack/contexts.hpp>
 #include <tenon/frameworks/cuda/testing/cuda.hpp>
+#include <tenon/frameworks/dlpack/exchange.hpp>
 
 #include <chrono>
 #include <thread>
@@ -160,6 +162,38 @@ TEST_F(CudaDlpack, EmptyTensorsNeedNoMemory) {
   const Tensor tensor = import_tensor(&producer.managed, context);
   EXPECT_EQ(tensor.size_bytes(), 0u);
   EXPECT_EQ(producer.deleted, 1);
+}
+
+/// As programs use it that know CUDA by DLPack's numbers only.
+TEST(CudaExchange, IsFoundByTheDevicesNumber) {
+  contexts();
+  if (cuda::contexts().empty()) {
+    ASSERT_FALSE(cuda::driver_is_named()) << cuda::why_none();
+    GTEST_SKIP() << cuda::why_none();
+  }
+  // The process's context, which keeps its events for later.
+  const auto device = [](std::size_t size) {
+    return cuda::allocate(cuda::contexts().front(), cuda::MemoryType::kDevice, bytes_info(size));
+  };
+  const dlpack::DeviceExchange* const exchange = dlpack::find_exchange(abi::kDLCUDA);
+  ASSERT_NE(exchange, nullptr);
+  EXPECT_EQ(dlpack::find_exchange(abi::kDLOpenCL), nullptr);
+  Producer producer(device(256));
+  const Tensor tensor = exchange->import_tensor(&producer.managed, exchange->default_stream(), nullptr);
+  EXPECT_EQ(cuda::pointer(tensor), cuda::pointer(producer.tensor));
+  EXPECT_EQ(dlpack::find_exchange(tensor), exchange);
+  EXPECT_EQ(dlpack::find_exchange(Tensor(element::u8, {4})), nullptr);
+  EXPECT_EQ(exchange->device_of(tensor)->device_type, abi::kDLCUDA);
+  const auto at = exchange->device_at(static_cast<std::uintptr_t>(cuda::pointer(tensor)) + 8);
+  ASSERT_TRUE(at);
+  EXPECT_EQ(at->device_type, abi::kDLCUDA);
+  EXPECT_EQ(at->device_id, 0);
+  EXPECT_FALSE(exchange->device_at(reinterpret_cast<std::uintptr_t>(&producer)));
+  Producer elsewhere(device(64));
+  elsewhere.managed.dl_tensor.device.device_id = 7;
+  EXPECT_THAT(error_of([&] { exchange->import_tensor(&elsewhere.managed, 1, nullptr); }, Code::kUnavailable),
+              HasSubstr("no CUDA device 7"));
+  EXPECT_EQ(elsewhere.deleted, 1);
 }
 
 }  // namespace cuda_dlpack_test

@@ -7,6 +7,7 @@
 #endif
 
 #include <tenon/bridges/cuda_dlpack/cuda_dlpack.cpp>
+#include <tenon/bridges/cuda_dlpack/exchange.cpp>
 #include <tenon/core/header_only.hpp>
 #include <tenon/frameworks/cuda/header_only.hpp>
 #include <tenon/frameworks/dlpack/header_only.hpp>

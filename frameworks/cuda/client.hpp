@@ -6,6 +6,7 @@
 #include <tenon/frameworks/cuda/cuda.hpp>
 #include <tenon/frameworks/cuda/edges.hpp>
 #include <tenon/frameworks/cuda/event.hpp>
+#include <tenon/frameworks/cuda/memory.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -23,6 +24,7 @@ using detail::cuda_context;
 using detail::Current;
 using detail::Direction;
 using detail::driver;
+using detail::find_pointer;
 using detail::keep_until;
 using detail::kInjected;
 using detail::make_wait;

@@ -11,3 +11,4 @@
 #include <tenon/frameworks/cpu/header_only.hpp>
 
 #include <tenon/frameworks/dlpack/dlpack.cpp>
+#include <tenon/frameworks/dlpack/exchange.cpp>

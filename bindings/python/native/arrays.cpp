@@ -9,6 +9,7 @@
 #include <tenon/bindings/python/native/capsules.hpp>
 #include <tenon/bindings/python/native/interpreter.hpp>
 #include <tenon/bindings/python/native/native.hpp>
+#include <tenon/bindings/python/native/routes.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/graph/small_floats.hpp>
@@ -101,6 +102,15 @@ TensorInfo info_of(const Py_buffer& view, ElementType type) {
 }
 
 Tensor copied(const Tensor& from) {
+  if (!from) return from;
+  if (!from.is_host_addressable()) {  // The way to the host is a copy already, unless it is the same memory.
+    const Released released;
+    const Tensor host = mapped_to_host(from);
+    if (host.memory() != from.memory()) return host;
+    Tensor made(from.element_type(), from.shape());
+    host.copy_to(made);
+    return made;
+  }
   Tensor made(from.element_type(), from.shape());
   from.copy_to(made);
   return made;
@@ -178,23 +188,6 @@ Tensor from_ml_array(nb::handle array, Sharing sharing) {
 
 bool is_numpy(nb::handle object) { return nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "dtype"); }
 
-std::string module_of(nb::handle object) {
-  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
-  return nb::cast<std::string>(nb::str(type.attr("__module__")));
-}
-
-/// torch exports the memory of a negated view without its sign, and says of others only that they cannot be exported.
-void check_torch(nb::handle tensor) {
-  const char* reason = nullptr;
-  if (nb::cast<bool>(tensor.attr("requires_grad")))
-    reason = "it requires gradients: pass tensor.detach()";
-  else if (nb::hasattr(tensor, "is_neg") && nb::cast<bool>(tensor.attr("is_neg")()))
-    reason = "it is a negated view: pass tensor.resolve_neg()";
-  else if (nb::cast<bool>(tensor.attr("is_conj")()))
-    reason = "it is a conjugated view: pass tensor.resolve_conj()";
-  if (reason) raise(PyExc_BufferError, std::string("this torch.Tensor cannot be shared, because ") + reason);
-}
-
 /// A tensor over an object with the buffer protocol; nothing, with no error set, where it exports none.
 std::optional<Tensor> from_buffer(nb::handle array, Sharing sharing) {
   auto held = std::make_shared<HeldBuffer>();
@@ -257,9 +250,7 @@ nb::object array_of_strings(const Tensor& tensor) {
 }
 
 void wait_for_writes(const Tensor& tensor) {
-  if (!tensor || !tensor.memory()->has_hazards()) return;
-  const Released released;
-  tensor.memory()->wait_for(Access::kRead, default_deadline());
+  if (tensor) wait_for_memory(*tensor.memory(), Access::kRead, default_deadline());
 }
 
 }  // namespace
@@ -279,8 +270,12 @@ Tensor tensor_from(nb::handle array, Sharing sharing, ElementType wanted) {
     if (is_numpy(array)) return from_ml_array(array, sharing);
   }
   if (nb::hasattr(array, "__dlpack__") && nb::hasattr(array, "__dlpack_device__")) {
-    if (module_of(array) == "torch") check_torch(array);
+    if (const nb::object view = constant_view_of(array); view.is_valid()) return tensor_from(view, sharing);
     const Tensor shared = tensor_from_dlpack(array);
+    return sharing == Sharing::kShare ? shared : copied(shared);
+  }
+  if (nb::hasattr(array, "__cuda_array_interface__")) {
+    const Tensor shared = tensor_from_cuda_interface(array);
     return sharing == Sharing::kShare ? shared : copied(shared);
   }
   const bool is_scalar_or_list = PyFloat_Check(array.ptr()) || PyLong_Check(array.ptr()) || PyList_Check(array.ptr()) ||

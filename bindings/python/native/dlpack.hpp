@@ -8,6 +8,10 @@
 
 namespace tenon::python {
 
+/// What __dlpack_device__ returns. @errors BufferError: memory that DLPack has no number for.
+nb::object dlpack_device(const Tensor& tensor);
+/// What __cuda_array_interface__ is. @errors AttributeError: no memory of CUDA.
+nb::object cuda_interface(const Tensor& tensor);
 /// What __dlpack__ returns. Arguments are None or as the array API's standard says. @errors BufferError
 nb::object dlpack_capsule(const Tensor& tensor, nb::handle stream, nb::handle max_version, nb::handle device,
                           nb::handle copy);

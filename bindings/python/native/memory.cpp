@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger, the router and traces.
+#include <algorithm>
+#include <chrono>
 #include <string>
 
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/core/context.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/memory.hpp>
 #include <tenon/core/router.hpp>
 
 namespace tenon::python {
@@ -24,6 +27,20 @@ nb::dict entry_of(const LedgerEntry& entry) {
 }
 
 }  // namespace
+
+void wait_for_memory(const Memory& memory, Access access, Deadline deadline) {
+  if (!memory.has_hazards()) return;
+  wait_in_slices([&](int slice_ms) {
+    const Deadline slice = Clock::now() + std::chrono::milliseconds(slice_ms);
+    try {
+      memory.wait_for(access, std::min(slice, deadline));
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != Code::kDeadlineExceeded || Clock::now() >= deadline) throw;
+      return false;
+    }
+  });
+}
 
 void add_memory(nb::module_& module) {
   nb::class_<Ledger>(module, "Ledger",

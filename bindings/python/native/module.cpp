@@ -24,5 +24,6 @@ NB_MODULE(_native, module) {
   tenon::python::add_preprocess(module);
   tenon::python::add_frames(module);
   tenon::python::add_pipeline(module);
+  tenon::python::add_routes(module);
   tenon::python::add_absent(module);
 }

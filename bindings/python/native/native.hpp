@@ -25,6 +25,8 @@
 #include <tenon/core/any.hpp>
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/partial_shape.hpp>
@@ -49,6 +51,7 @@ void add_remote(nb::module_& module);
 void add_preprocess(nb::module_& module);
 void add_frames(nb::module_& module);
 void add_pipeline(nb::module_& module);
+void add_routes(nb::module_& module);
 
 /// Whether an array's memory is used as it is, or its elements are copied into memory of Tenon's.
 enum class Sharing : std::uint8_t { kShare, kCopy };
@@ -90,6 +93,9 @@ void wait_in_slices(Wait wait) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 }
+
+/// Waits, with the interpreter free, until memory may be accessed. Ctrl-C ends the wait. @errors as Hazards::wait_for
+void wait_for_memory(const Memory& memory, Access access, Deadline deadline);
 
 /// Throws the Python exception `type`.
 [[noreturn]] void raise(PyObject* type, const std::string& message);

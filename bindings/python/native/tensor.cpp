@@ -170,7 +170,7 @@ Tensor made_of(nb::handle first, nb::handle second) {
                         : reinterpreted(first, shape, tensor_from(first, Sharing::kShare).element_type());
 }
 
-std::string described(const Tensor& tensor) {
+std::string repr_of_tensor(const Tensor& tensor) {
   if (!tensor) return "<Tensor: empty>";
   return "<Tensor: shape" + to_string(tensor.shape()) + " type: " + std::string(name(tensor.element_type())) + ">";
 }
@@ -256,14 +256,11 @@ void add_tensor_class(nb::module_& module) {
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("__dlpack__", &dlpack_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
-      .def("__dlpack_device__",
-           [](const Tensor& self) {
-             if (!self.is_host_addressable())
-               raise(PyExc_BufferError, to_string(self) + " is no host memory: copy it by copy_to()");
-             return nb::make_tuple(1, 0);
-           })
+      .def("__dlpack_device__", &dlpack_device)
+      .def_prop_ro("__cuda_array_interface__", &cuda_interface,
+                   "CUDA's memory for libraries from before DLPack; other tensors do not have it.")
       .def("__bool__", [](const Tensor& self) { return static_cast<bool>(self); })
-      .def("__repr__", &described);
+      .def("__repr__", &repr_of_tensor);
   nb::class_<Extent>(module, "_Extent", nb::type_slots(kExtentSlots));
 }
 

@@ -52,6 +52,8 @@ constexpr DtypeName kDtypes[] = {{"bool", ElementType::kBool, false},
                                  {"float8_e4m3fn", ElementType::kF8E4M3, true},
                                  {"float8_e5m2", ElementType::kF8E5M2, true},
                                  {"float8_e8m0fnu", ElementType::kF8E8M0, true},
+                                 {"float8_e4m3fnuz", ElementType::kF8E4M3Fnuz, true},
+                                 {"float8_e5m2fnuz", ElementType::kF8E5M2Fnuz, true},
                                  {"int4", ElementType::kI4, true},
                                  {"uint4", ElementType::kU4, true},
                                  {"float4_e2m1fn", ElementType::kF4E2M1, true}};
@@ -68,7 +70,11 @@ std::optional<ElementType> named_dtype(const std::string& name) {
 /// A dimension: a number (-1: any), a text ("?", "1..8"), a pair of bounds, or a Dimension.
 Dimension dimension_from(nb::handle object) {
   if (nb::isinstance<Dimension>(object)) return nb::cast<Dimension>(object);
-  if (PyUnicode_Check(object.ptr())) return PartialShape("[" + nb::cast<std::string>(object) + "]")[0];
+  if (PyUnicode_Check(object.ptr())) {
+    const PartialShape one("[" + nb::cast<std::string>(object) + "]");
+    if (one.rank().is_dynamic() || one.size() != 1) raise(PyExc_ValueError, "no dimension is " + shown(object));
+    return one[0];
+  }
   if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) {
     if (nb::len(object) != 2) raise(PyExc_TypeError, "a dimension's bounds are two numbers, not " + shown(object));
     return {nb::cast<std::int64_t>(object[0]), nb::cast<std::int64_t>(object[1])};
@@ -76,7 +82,10 @@ Dimension dimension_from(nb::handle object) {
   if (!PyIndex_Check(object.ptr()))
     raise(PyExc_TypeError,
           "a dimension is an int, a text such as \"1..8\", a pair of bounds or a Dimension, not " + shown(object));
-  return {nb::cast<std::int64_t>(nb::steal(PyNumber_Index(object.ptr())))};
+  const nb::object index =
+      nb::steal(PyNumber_Index(object.ptr()));  // An array has the slot, and may refuse all the same.
+  if (!index.is_valid()) throw nb::python_error();
+  return {nb::cast<std::int64_t>(index)};
 }
 
 void add_type(nb::module_& module) {

@@ -48,10 +48,13 @@ from ._native import (
     Version,
     __version__,
     absent,
+    contexts,
     elements,
+    explain,
     from_dlpack,
     layout_helpers,
     make_node,
+    map,
     preprocess,
     start_trace,
     write_trace,
@@ -111,7 +114,7 @@ def get_version() -> str:
 __all__ = [
     "AsyncInferQueue", "CompiledModel", "ConstOutput", "Constant", "Core", "Detection", "Detections", "Dimension", "Error", "Frame", "InferRequest", "Layout", "Ledger",
     "LedgerScope", "Model", "Node", "OVDict", "Output", "Parameter", "PartialShape", "ProfilingInfo", "RemoteContext", "RemoteTensor",
-    "Pipeline", "Result", "Router", "Shape", "Sink", "Source", "Tensor", "Transform", "Type", "VariableState", "Version", "Video", "ZeroCopy", "absent", "compile_model", "core", "elements", "errors",
-    "from_dlpack", "get_version", "layout_helpers", "ledger", "make_node", "open", "preprocess", "properties", "read_model", "register_element", "save_model",
+    "Pipeline", "Result", "Router", "Shape", "Sink", "Source", "Tensor", "Transform", "Type", "VariableState", "Version", "Video", "ZeroCopy", "absent", "compile_model", "contexts", "core", "elements", "errors", "explain",
+    "from_dlpack", "get_version", "layout_helpers", "ledger", "make_node", "map", "open", "preprocess", "properties", "read_model", "register_element", "save_model",
     "serialize", "start_trace", "write_trace",
 ]

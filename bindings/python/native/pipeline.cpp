@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ namespace {
 
 using elements::NodeSpec;
 using elements::PipelineSpec;
+
+constexpr const char* kElementCapsule = "tenon.elements.KnownElement";
 
 struct Taken {
   std::uint32_t stream = 0;
@@ -282,6 +285,25 @@ nb::dict described(const elements::Description& description) {
   return dict;
 }
 
+/// An element with its parameters, for the module of elements that runs Python in other programs. It copies the description and the factory.
+nb::object element_capsule(nb::handle element, const nb::dict& given) {
+  auto known = std::make_unique<elements::KnownElement>(python_element(element, nullptr));
+  std::map<std::string, std::string> texts;
+  for (const auto& [key, value] : given) texts[nb::cast<std::string>(key)] = text_from(value);
+  elements::KnownElement whole = *known;
+  known->description.parameters.clear();
+  known->factory = [whole = std::move(whole), texts](const elements::Parameters&,
+                                                     const elements::Environment& environment) {
+    return elements::make_element(whole, texts, environment);
+  };
+  const nb::object capsule = nb::steal(PyCapsule_New(known.get(), kElementCapsule, [](PyObject* self) {
+    delete static_cast<elements::KnownElement*>(PyCapsule_GetPointer(self, kElementCapsule));
+  }));
+  if (!capsule.is_valid()) throw nb::python_error();
+  known.release();
+  return capsule;
+}
+
 }  // namespace
 
 void add_pipeline(nb::module_& module) {
@@ -313,6 +335,7 @@ void add_pipeline(nb::module_& module) {
         return list;
       },
       "The elements of pipelines, with their parameters, as dicts.");
+  module.def("_element_capsule", &element_capsule);
   module.def("_register_element", [](nb::handle element) {
     elements::KnownElement made = python_element(element, nullptr);
     elements::register_element(std::move(made.description), std::move(made.factory));

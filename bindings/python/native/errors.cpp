@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exceptions: tenon.errors has one class for each code.
 #include <exception>
+#include <typeinfo>
 
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -35,6 +36,10 @@ void add_errors(nb::module_&) {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
       set_error(error);
+    } catch (const std::bad_cast&) {  // nb::cast() of an argument that is any object, or of a member of one.
+      PyErr_SetString(
+          PyExc_TypeError,
+          "an argument, or what it holds, has a type that this function does not take; its help() says which it takes");
     }
   });
 }

@@ -63,7 +63,7 @@ class Pipeline:
         elif isinstance(spec, list):
             self._take({"nodes": spec})
         elif spec is not None:
-            with io.open(spec, encoding="utf-8") as file:
+            with io.open(os.fspath(spec), encoding="utf-8") as file:
                 self._take(json.load(file))
 
     def _take(self, spec: dict) -> None:

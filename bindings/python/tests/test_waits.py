@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that block let other threads of Python run, and Ctrl-C ends waits."""
+import os
+import sys
+import threading
+import time
+
+import numpy
+import pytest
+
+import tenon as tn
+
+has_media = "elements ffmpeg" not in tn.absent()
+
+
+def ticks_during(call):
+    """How often another thread ran during the call, and how long that took in seconds."""
+    count, over = [0], threading.Event()
+
+    def tick():
+        while not over.is_set():
+            count[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    time.sleep(0.02)
+    before, begin = count[0], time.perf_counter()
+    call()
+    seconds, ticks = time.perf_counter() - begin, count[0] - before
+    over.set()
+    thread.join()
+    return ticks, seconds
+
+
+def heavy_model(size=768, layers=6):
+    x = tn.Parameter("f32", [size, size])
+    node = x
+    for _ in range(layers):
+        node = tn.make_node("MatMul", [node, tn.Constant(numpy.eye(size, dtype=numpy.float32))])
+    return tn.Model([node], [x], "heavy")
+
+
+big = numpy.zeros((6000, 6000, 3), numpy.uint8)
+heavy = tn.compile_model(heavy_model(), "CPU")
+request = heavy.create_infer_request()
+queue = tn.AsyncInferQueue(heavy, 1)
+given = numpy.ones((768, 768), numpy.float32)
+
+
+def wait():
+    request.start_async({0: given})
+    request.wait()
+
+
+def wait_for():
+    request.start_async({0: given})
+    while not request.wait_for(1000):
+        pass
+
+
+def wait_all():
+    for _ in range(2):
+        queue.start_async({0: given})
+    queue.wait_all()
+
+
+class Slow(tn.Source):
+    """Pictures that come late."""
+
+    def frames(self):
+        for _ in range(2):
+            time.sleep(0.1)
+            yield numpy.zeros((8, 8, 3), numpy.uint8)
+
+
+CALLS = {
+    "infer": lambda: request.infer({0: given}),
+    "call of a model": lambda: heavy(given),
+    "wait": wait,
+    "wait_for": wait_for,
+    "wait_all": wait_all,
+    "compile_model": lambda: tn.Core().compile_model(heavy_model(), "CPU"),
+    "copy_to": lambda: tn.Tensor(big, True).copy_to(tn.Tensor("u8", big.shape)),
+    "Tensor of an array": lambda: tn.Tensor(big),
+    "map": lambda: tn.map(big, "dmabuf") if "dmabuf" in tn.contexts().values() else time.sleep(0.05),
+    "run": lambda: tn.Pipeline().add(Slow).add("null").run(),
+    "frames of a pipeline": lambda: list(tn.Pipeline().add(Slow)),
+    "wait of a pipeline": lambda: tn.Pipeline().add(Slow).add("null").wait(0.1),
+    "to": lambda: tn.Frame(big).to("gray") if has_media else time.sleep(0.05),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_other_threads_run_meanwhile(name):
+    for _ in range(5):  # What holds the interpreter gives no tick in any of them; on a loaded machine some runs may have few.
+        ticks, seconds = ticks_during(CALLS[name])
+        if seconds >= 0.01 and ticks >= 2 and ticks >= seconds * 50:
+            return
+    pytest.fail(f"{ticks} ticks in {seconds:.3f} s")
+
+
+WAITS = {
+    "a request": "request.set_callback(lambda _: block.wait(20)), request.start_async(ramp(1, 3, 4)), request.wait()",
+    "a request, with a limit": "request.set_callback(lambda _: block.wait(20)), request.start_async(ramp(1, 3, 4)), request.wait_for(20_000)",
+    "a free request": "queue.set_callback(lambda *_: block.wait(20)), queue.start_async(ramp(1, 3, 4)), queue.start_async(ramp(1, 3, 4))",
+    "the number of a free request": "queue.set_callback(lambda *_: block.wait(20)), queue.start_async(ramp(1, 3, 4)), queue.get_idle_request_id()",
+    "a pipeline": "tn.Pipeline().add(Late).add('null').run()",
+    "a pipeline, with a limit": "tn.Pipeline().add(Late).add('null').wait(20)",
+    "frames": "next(iter(tn.Pipeline().add(Late)))",
+}
+
+
+def test_control_c_ends_waits(python):
+    out = python(f"""
+import os, signal, sys, threading, time
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+from conftest import *
+compiled = tn.compile_model(relu_model(), "CPU")
+class Late(tn.Source):
+    def frames(self):
+        late.wait(20)  # A pipeline that stops waits for what its elements' Python does.
+        yield numpy.zeros((8, 8), numpy.uint8)
+waits = {{{', '.join(f'{name!r}: lambda: ({call})' for name, call in WAITS.items())}}}
+for name, wait in waits.items():
+    request, queue = compiled.create_infer_request(), tn.AsyncInferQueue(compiled, 1)
+    block, late, over = threading.Event(), threading.Event(), threading.Event()
+    def interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        late.set()
+        over.wait(10)  # Without the exception the wait ends then, and nothing is printed.
+        block.set()
+    timer = threading.Timer(0.1, interrupt)
+    timer.start()
+    try:
+        wait()
+    except KeyboardInterrupt:
+        print(name, flush=True)
+    over.set()
+    timer.join()
+""", leaks=True)
+    assert out.splitlines() == list(WAITS), out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no signals")
+def test_a_wait_in_a_thread_is_not_the_signals(python):
+    """Python gives signals to the main thread: a thread that waits goes on."""
+    assert python(f"""
+import os, signal, sys, threading
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+from conftest import *
+request = tn.compile_model(relu_model(), "CPU").create_infer_request()
+block = threading.Event()
+request.set_callback(lambda _: block.wait(20))
+request.start_async(ramp(1, 3, 4))
+done = []
+thread = threading.Thread(target=lambda: done.append(request.wait()))
+thread.start()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    block.wait(5)
+except KeyboardInterrupt:
+    pass
+block.set()
+thread.join()
+print(len(done))
+""", leaks=True) == "1\n"

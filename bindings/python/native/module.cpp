@@ -23,6 +23,7 @@ NB_MODULE(_native, module) {
   tenon::python::add_queue(module);
   tenon::python::add_preprocess(module);
   tenon::python::add_frames(module);
+  tenon::python::add_frame_planes(module);
   tenon::python::add_pipeline(module);
   tenon::python::add_routes(module);
   tenon::python::add_absent(module);

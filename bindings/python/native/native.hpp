@@ -50,6 +50,7 @@ void add_queue(nb::module_& module);
 void add_remote(nb::module_& module);
 void add_preprocess(nb::module_& module);
 void add_frames(nb::module_& module);
+void add_frame_planes(nb::module_& module);
 void add_pipeline(nb::module_& module);
 void add_routes(nb::module_& module);
 

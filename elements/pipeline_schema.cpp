@@ -31,6 +31,8 @@ Schema value_of(const Value& value) {
 Schema parameter_schema(const Parameter& parameter) {
   constexpr const char* kTypes[] = {"boolean", "integer", "number", "string"};
   Schema schema = {{"type", kTypes[parameter.default_value.index()]}, {"description", parameter.about}};
+  // A text that holds a list as JSON may be that list itself.
+  if (parameter.default_value == Value(std::string("[]"))) schema["type"] = {"string", "array"};
   const auto bound = [&](double value) {
     return std::holds_alternative<double>(parameter.default_value) ? Schema(value)
                                                                    : Schema(static_cast<std::int64_t>(value));

@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for parameters that are lists, and for files that parameters name.
+// Helpers for files that parameters name.
 #pragma once
 
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/elements/internal/text.hpp>  // IWYU pragma: export
 
 namespace tenon {
 inline namespace v1 {
 namespace elements {
 namespace inference {
-
-/// The words between separators; empty ones are left out.
-inline std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : text + separator) {
-    if (c != separator)
-      word += c;
-    else if (!word.empty())
-      words.push_back(std::exchange(word, {}));
-  }
-  return words;
-}
 
 /// The lines of a file; none if the path is empty. @errors kNotFound
 inline std::vector<std::string> lines_of(const std::string& path, const std::string& owner) {

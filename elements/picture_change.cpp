@@ -15,6 +15,7 @@
 #include <tenon/core/frame_layout.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/orientation.hpp>
+#include <tenon/core/zones.hpp>
 #include <tenon/elements/internal/text.hpp>
 
 namespace tenon {
@@ -71,6 +72,11 @@ void scale_boxes(metadata::Collection& all, float x, float y) {
 void scale_points(metadata::Collection& all, float by_x, float by_y) {
   for (const auto& entry : all.all<metadata::TensorOutput>()) {
     if (entry->has_points()) all.replace(entry.id, entry->moved([&](float& x, float& y) { x *= by_x, y *= by_y; }));
+  }
+  for (const auto& entry : all.all<metadata::Zone>()) {
+    metadata::Zone changed = *entry.value;
+    for (metadata::Point& point : changed.points) point.x *= by_x, point.y *= by_y;
+    all.replace(entry.id, std::move(changed));
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The description of the element "track".
+// The elements of this module.
 #include <tenon/elements/analysis/elements.hpp>
 
+#include <tenon/elements/analysis/analytics.hpp>
 #include <tenon/elements/analysis/track.hpp>
 
 namespace tenon {
@@ -11,6 +12,7 @@ namespace analysis {
 
 std::vector<KnownElement> elements() {
   return {
+      Analytics::element(),
       {{"track",
         "Gives objects ids that they keep from frame to frame (Kalman filter, Hungarian assignment by overlap), and "
         "places in "

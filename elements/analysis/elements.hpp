@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element "track", which follows objects from frame to frame.
+// Elements that work on what models have found: they follow objects, and count them in zones.
 #pragma once
 
 #include <vector>

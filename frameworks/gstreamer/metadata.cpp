@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <locale>
 #include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -20,6 +22,7 @@
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/zones.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -213,6 +216,18 @@ TENON_INLINE void put(GstStructure* into, const metadata::Json& value) {
   gst_structure_set(into, "message", G_TYPE_STRING, value.text.c_str(), nullptr);
 }
 
+TENON_INLINE void put(GstStructure* into, const metadata::ZoneEvent& value) {
+  gst_structure_set(into, "zone", G_TYPE_STRING, value.zone.c_str(), "what", G_TYPE_INT, static_cast<gint>(value.what),
+                    "seconds", G_TYPE_DOUBLE, value.seconds, "track_id", G_TYPE_INT64,
+                    static_cast<gint64>(value.track_id), nullptr);
+}
+
+TENON_INLINE metadata::ZoneEvent zone_event(const GstStructure* from) {
+  constexpr int kLast = static_cast<int>(metadata::ZoneEvent::What::kMoves);
+  return {field(from, "zone"), static_cast<metadata::ZoneEvent::What>(std::clamp(integer(from, "what", 0), 0, kLast)),
+          number(from, "seconds", 0), integer64(from, "track_id", -1)};
+}
+
 TENON_INLINE void put(GstStructure* into, const metadata::NotLookedAt& value) {
   gst_structure_set(into, "model", G_TYPE_STRING, value.model.c_str(), nullptr);
 }
@@ -265,6 +280,42 @@ TENON_INLINE void add_tensor(GstBuffer* buffer, const metadata::TensorOutput& va
 TENON_INLINE void put(GstStructure* into, const metadata::Detection& object, const FrameInfo& info) {
   put_class(into, object.label, object.label_id, object.score);
   put_box(into, object.box, info);
+}
+
+/// The points travel as keypoints do, which follow a picture that is scaled.
+TENON_INLINE void add_zone(GstBuffer* buffer, const metadata::Zone& zone, const FrameInfo& info) {
+  GstStructure* fields = new_custom(buffer, kPictureMetaName, zone.kKind, metadata::kFrame);
+  metadata::TensorOutput points{Tensor(ElementType::kF32, {zone.points.size(), 2}), "", "", "keypoints"};
+  auto* value = zone.points.empty() ? nullptr : points.tensor.data<float>();
+  for (const metadata::Point& point : zone.points) *value++ = point.x, *value++ = point.y;
+  put(fields, points);
+  std::string counts;
+  for (const metadata::Zone::Count& one : zone.counts)
+    counts += std::to_string(one.inside) + " " + std::to_string(one.entered) + " " + std::to_string(one.left) + " " +
+              one.label + "\n";
+  gst_structure_set(fields, "picture_width", G_TYPE_UINT, static_cast<guint>(info.upright_width_px()), "picture_height",
+                    G_TYPE_UINT, static_cast<guint>(info.upright_height_px()), "name", G_TYPE_STRING, zone.name.c_str(),
+                    "form", G_TYPE_INT, static_cast<gint>(zone.shape), "crowded", G_TYPE_BOOLEAN,
+                    static_cast<gboolean>(zone.is_crowded), "counts", G_TYPE_STRING, counts.c_str(), nullptr);
+}
+
+TENON_INLINE metadata::Zone zone(const GstStructure* from, const FrameInfo& info) {
+  metadata::Zone value;
+  value.name = field(from, "name");
+  value.shape = static_cast<metadata::Zone::Shape>(std::clamp(integer(from, "form", 0), 0, 2));
+  gboolean is_crowded = FALSE;
+  value.is_crowded = gst_structure_get_boolean(from, "crowded", &is_crowded) && is_crowded;
+  if (const auto points = tensor_output(from, info); points.has_points()) {
+    const auto* at = points.tensor.data<float>();
+    for (std::size_t i = 0; i < points.tensor.shape()[0]; ++i, at += points.tensor.shape()[1])
+      value.points.push_back({at[0], at[1]});
+  }
+  std::istringstream counts(field(from, "counts"));
+  counts.imbue(std::locale::classic());
+  for (metadata::Zone::Count one;
+       counts >> one.inside >> one.entered >> one.left && counts.get() == ' ' && std::getline(counts, one.label);)
+    value.counts.push_back(one);
+  return value;
 }
 
 TENON_INLINE guint rounded(double value) {
@@ -369,6 +420,9 @@ TENON_INLINE void write_metadata(const metadata::Collection& known, const FrameI
   for (const auto& each : known.all<metadata::AudioEvent>())
     detail::add_custom(buffer, *each.value, parent_of(each.parent));
   for (const auto& each : known.all<metadata::Json>()) detail::add_custom(buffer, *each.value, parent_of(each.parent));
+  for (const auto& each : known.all<metadata::Zone>()) detail::add_zone(buffer, *each.value, info);
+  for (const auto& each : known.all<metadata::ZoneEvent>())
+    detail::add_custom(buffer, *each.value, parent_of(each.parent));
   for (const auto& each : known.all<metadata::NotLookedAt>()) detail::add_custom(buffer, *each.value, metadata::kFrame);
   for (const auto& each : known.all<metadata::Source>()) detail::add_custom(buffer, *each.value, metadata::kFrame);
   for (const auto& each : known.all<metadata::ReferenceTime>()) detail::add_time(buffer, *each.value);
@@ -519,6 +573,10 @@ class MetaReader {
       known_.add(metadata::Json{field(fields, "message")}, parent);
     else if (kind == metadata::Source::kKind.name())
       known_.add(source(fields), parent);
+    else if (kind == metadata::Zone::kKind.name())
+      known_.add(zone(fields, info_), parent);
+    else if (kind == metadata::ZoneEvent::kKind.name())
+      known_.add(zone_event(fields), parent);
     else if (kind == metadata::NotLookedAt::kKind.name())
       known_.add(metadata::NotLookedAt{field(fields, "model")}, parent);
     else

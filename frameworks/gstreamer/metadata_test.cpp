@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/zones.hpp>
 #include <tenon/frameworks/gstreamer/metadata.hpp>
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/tests/support/error_of.hpp>
@@ -32,6 +33,12 @@ Tensor numbers(const Shape& shape) {
   return tensor;
 }
 
+const metadata::Zone kDoor{"door",
+                           metadata::Zone::Shape::kZone,
+                           {{1.5f, 2}, {30, 2}, {30, 40}},
+                           {{"car or van", 1, 3, 2}, {"", 0, 1, 1}},
+                           true};
+
 /// One of everything.
 void fill(Collection& known) {
   const metadata::Id car = known.add(Detection{{10.25f, 20.5f, 110.75f, 220.5f}, "car", 7, 0.75f, 42});
@@ -47,6 +54,8 @@ void fill(Collection& known) {
   known.add(metadata::AudioEvent{"bark", 5, 0.5f, 1000, 2'000'000'000'000});
   known.add(metadata::Json{R"({"any":["text", 1]})"});
   known.add(metadata::Source{"rtsp://door", 3, 1ull << 40});
+  known.add(kDoor);
+  known.add(metadata::ZoneEvent{"door", metadata::ZoneEvent::What::kLeft, 2.5, 42}, car);
   known.add(metadata::ReferenceTime{"ntp", 123'456'789, 40});
 }
 
@@ -79,6 +88,10 @@ void expect_filled(const Collection& known) {
   EXPECT_EQ(*known.first<metadata::AudioEvent>(), (metadata::AudioEvent{"bark", 5, 0.5f, 1000, 2'000'000'000'000}));
   EXPECT_EQ(known.first<metadata::Json>()->text, R"({"any":["text", 1]})");
   EXPECT_EQ(*known.first<metadata::Source>(), (metadata::Source{"rtsp://door", 3, 1ull << 40}));
+  EXPECT_EQ(*known.first<metadata::Zone>(), kDoor);
+  const auto events = known.of<metadata::ZoneEvent>(car);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(*events[0].value, (metadata::ZoneEvent{"door", metadata::ZoneEvent::What::kLeft, 2.5, 42}));
   EXPECT_EQ(*known.first<metadata::ReferenceTime>(), (metadata::ReferenceTime{"ntp", 123'456'789, 40}));
 }
 

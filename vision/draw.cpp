@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -22,16 +23,34 @@ constexpr Colour kPalette[] = {{230, 60, 50},  {60, 180, 75},  {30, 120, 230}, {
                                {170, 60, 200}, {40, 200, 210}, {245, 130, 40}, {150, 200, 40},
                                {220, 80, 160}, {90, 90, 230},  {0, 150, 120},  {180, 130, 90}};
 
-/// Black or white, whichever is more readable on `background`.
+/// A coordinate as a pixel, clamped to the range of an int.
+int pixel(float value) { return static_cast<int>(std::lround(std::clamp(value, -1e6f, 1e6f))); }
+
+}  // namespace
+
 Colour readable_on(Colour background) {
   const int brightness = 299 * background.red + 587 * background.green + 114 * background.blue;
   return brightness > 140000 ? Colour{0, 0, 0} : Colour{255, 255, 255};
 }
 
-/// A coordinate as a pixel, clamped to the range of an int.
-int pixel(float value) { return static_cast<int>(std::lround(std::clamp(value, -1e6f, 1e6f))); }
-
-}  // namespace
+std::optional<Colour> colour_of(std::string_view text) {
+  struct Named {
+    std::string_view name;
+    Colour colour;
+  };
+  constexpr Named kNamed[] = {{"red", {230, 60, 50}},     {"green", {60, 180, 75}},   {"blue", {30, 120, 230}},
+                              {"yellow", {250, 220, 30}}, {"orange", {245, 130, 40}}, {"purple", {170, 60, 200}},
+                              {"cyan", {40, 200, 210}},   {"pink", {220, 80, 160}},   {"white", {255, 255, 255}},
+                              {"grey", {128, 128, 128}},  {"black", {0, 0, 0}}};
+  for (const Named& one : kNamed)
+    if (one.name == text) return one.colour;
+  if (text.size() != 7 || text[0] != '#') return std::nullopt;
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(text.data() + 1, text.data() + 7, value, 16);
+  if (error != std::errc() || end != text.data() + 7) return std::nullopt;
+  return Colour{static_cast<std::uint8_t>(value >> 16), static_cast<std::uint8_t>(value >> 8),
+                static_cast<std::uint8_t>(value)};
+}
 
 Colour label_colour(int label_id) { return kPalette[static_cast<unsigned>(label_id) % std::size(kPalette)]; }
 
@@ -191,7 +210,7 @@ void draw(const Frame& frame, std::span<const Detection> detections, const DrawO
     if (!std::isfinite(d.box.x1) || !std::isfinite(d.box.y1) || !std::isfinite(d.box.x2) || !std::isfinite(d.box.y2))
       continue;
     const int x1 = pixel(d.box.x1), y1 = pixel(d.box.y1), x2 = pixel(d.box.x2), y2 = pixel(d.box.y2);
-    const Colour colour = label_colour(d.label_id);
+    const Colour colour = i < options.colours.size() ? options.colours[i] : label_colour(d.label_id);
     canvas.outline(x1, y1, x2, y2, thickness, colour);
     if (!options.labels) continue;
     char score[16] = "";

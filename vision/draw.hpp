@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -20,7 +21,13 @@ namespace vision {
 
 struct Colour {
   std::uint8_t red = 255, green = 255, blue = 255;
+  friend bool operator==(const Colour&, const Colour&) = default;
 };
+/// Black or white, whichever is more readable on `background`.
+TENON_API Colour readable_on(Colour background);
+
+/// The colour that a text names: "#ff8800", or red, green, blue, yellow, orange, purple, cyan, pink, white, grey, black; nothing for others.
+TENON_API std::optional<Colour> colour_of(std::string_view text);
 
 /// The colour of a label, the same in every run; neighbouring ids have clearly different ones.
 TENON_API Colour label_colour(int label_id);
@@ -70,6 +77,8 @@ struct DrawOptions {
   bool scores = true;
   int thickness_px = 0;  ///< 0: 1/240 of the height, at least 2.
   int text_scale = 0;    ///< 0: 1/360 of the height, at least 1.
+  /// One for each detection; empty: those of their labels.
+  std::span<const Colour> colours = {};
 };
 
 /// Draws every detection: an outline in its label's colour, and the label on a filled bar above it (inside if there

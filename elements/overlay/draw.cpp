@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transform "draw": draws a frame's metadata on a copy of the frame.
+// The transform "draw": draws a frame's metadata on it.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/frame_layout.hpp>
-#include <tenon/core/host.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/zones.hpp>
+#include <tenon/elements/internal/text.hpp>
 #include <tenon/elements/overlay/known.hpp>
-#include <tenon/elements/overlay/moved.hpp>
-#include <tenon/elements/places.hpp>
+#include <tenon/elements/overlay/writable.hpp>
 #include <tenon/vision/draw.hpp>
 
 namespace tenon {
@@ -26,9 +33,13 @@ using vision::Canvas;
 using vision::Colour;
 
 struct Shown {
-  bool boxes, labels, scores, ids, masks, keypoints, texts;
+  bool boxes, labels, scores, ids, masks, keypoints, texts, zones;
   int thickness, text_scale;
   double mask_opacity;
+  std::vector<std::string> only;                        ///< The labels that are drawn; empty: all.
+  std::vector<std::pair<std::string, Colour>> colours;  ///< By label.
+  bool are_colours_by_id;
+  std::string text;
 };
 
 /// The limbs of a person, as pairs of COCO's 17 points.
@@ -46,16 +57,6 @@ std::string label_of(const Collection& known, const metadata::Entry<metadata::De
   if (!shown.texts) return label;
   for (const auto& text : known.of<metadata::Classification>(object.id)) label += ": " + text->label;
   return label;
-}
-
-std::vector<vision::Detection> objects_of(const Collection& known, const Shown& shown) {
-  std::vector<vision::Detection> objects;
-  for (const auto& object : known.all<metadata::Detection>()) {
-    const metadata::Box& box = object->box;
-    objects.push_back(
-        {{box.x1, box.y1, box.x2, box.y2}, object->label_id, object->score, label_of(known, object, shown)});
-  }
-  return objects;
 }
 
 void draw_mask(Canvas& canvas, const metadata::Segmentation& found, double opacity) {
@@ -128,6 +129,68 @@ void draw_texts(Canvas& canvas, const Collection& known, int scale) {
   }
 }
 
+void draw_zone(Canvas& canvas, const metadata::Zone& zone, int thickness, int scale) {
+  if (zone.points.empty()) return;
+  const Colour colour = zone.is_crowded ? Colour{230, 60, 50} : Colour{250, 220, 30};
+  const std::size_t sides = zone.shape == metadata::Zone::Shape::kLine ? 1 : zone.points.size();
+  const auto at = [](float value) { return pixel(static_cast<double>(value)); };
+  for (std::size_t i = 0; i < sides; ++i) {
+    const metadata::Point &from = zone.points[i], &to = zone.points[(i + 1) % zone.points.size()];
+    canvas.line(at(from.x), at(from.y), at(to.x), at(to.y), thickness, colour);
+  }
+  const metadata::Zone::Count total = zone.total();
+  const std::string text =
+      zone.shape == metadata::Zone::Shape::kLine
+          ? zone.name + " in " + std::to_string(total.entered) + " out " + std::to_string(total.left)
+          : zone.name + " " + std::to_string(total.inside);
+  const int width = Canvas::text_width(text, scale) + 4 * scale, height = Canvas::text_height(scale) + 4 * scale;
+  const int x = std::clamp(at(zone.points[0].x), 0, std::max(0, canvas.width() - width));
+  const int y = std::clamp(at(zone.points[0].y), 0, std::max(0, canvas.height() - height));
+  canvas.fill(x, y, x + width, y + height, colour);
+  canvas.text(x + 2 * scale, y + 2 * scale, text, scale, vision::readable_on(colour));
+}
+
+/// "person=red,car=#00ff00". @errors kInvalidArgument
+std::vector<std::pair<std::string, Colour>> colours_of(const Parameters& given) {
+  std::vector<std::pair<std::string, Colour>> colours;
+  for (const std::string& one : split(given.text("colours"), ',')) {
+    const std::size_t middle = one.rfind('=');
+    const auto colour = middle == std::string::npos ? std::nullopt : vision::colour_of(one.substr(middle + 1));
+    if (!colour)
+      throw Error(Code::kInvalidArgument, given.owner() + ": parameter 'colours': \"" + one +
+                                              "\" is not LABEL=COLOUR; colours are #rrggbb, red, green, blue, yellow, "
+                                              "orange, purple, cyan, pink, white, grey and black");
+    colours.emplace_back(one.substr(0, middle), *colour);
+  }
+  return colours;
+}
+
+/// Frames per second, by the clock of the machine, over the last second or more.
+class Rate {
+ public:
+  double next(Clock::time_point now) {
+    if (frames_ == 0) begin_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    if (seconds >= 1) {
+      rate_ = static_cast<double>(frames_) / seconds;
+      begin_ = now;
+      frames_ = 0;
+    }
+    ++frames_;
+    return rate_;
+  }
+
+ private:
+  Clock::time_point begin_{};
+  std::uint64_t frames_ = 0;
+  double rate_ = 0;
+};
+
+EdgeId drawn_edge() {
+  static const EdgeId edge = register_edge("frame->drawn");
+  return edge;
+}
+
 class Draw final : public TransformInplace {
  public:
   Draw(const Parameters& given, const Environment& environment)
@@ -138,55 +201,77 @@ class Draw final : public TransformInplace {
                given.flag("masks"),
                given.flag("keypoints"),
                given.flag("texts"),
+               given.flag("zones"),
                static_cast<int>(given.integer("thickness")),
                static_cast<int>(given.integer("text_scale")),
-               given.number("mask_opacity")},
-        host_(environment.ledger),
-        copies_(host_context()),
-        ledger_(*environment.ledger) {}
+               given.number("mask_opacity"),
+               split(given.text("only"), ','),
+               colours_of(given),
+               given.text("colour_by") == "id",
+               given.text("text")},
+        writable_(environment.ledger, drawn_edge()) {}
 
   void process(std::uint32_t, Frame& frame) override {
+    const double rate = rate_.next(Clock::now());
     const auto known = metadata::find(frame);
-    if (!known || !has_something(*known)) return;
-    // The decoder may still read its pictures, and other nodes may have this one, so it must not be changed in place.
-    frame = copy_of(frame);
-    draw_all(frame, *known);
+    if (shown_.text.empty() && (!known || !has_something(*known))) return;
+    frame = writable_.of(frame);
+    if (known) draw_all(frame, *known);
+    if (!shown_.text.empty()) draw_text(frame, rate);
+    ++frames_;
   }
-  void interrupt() noexcept override { copies_.interrupt(); }
+  void interrupt() noexcept override { writable_.interrupt(); }
 
  private:
   bool has_something(const Collection& known) const {
     return (shown_.boxes && known.first<metadata::Detection>()) ||
            (shown_.masks && known.first<metadata::Segmentation>()) ||
            (shown_.texts && known.first<metadata::Classification>()) ||
-           (shown_.keypoints && known.first<metadata::TensorOutput>());
+           (shown_.keypoints && known.first<metadata::TensorOutput>()) ||
+           (shown_.zones && known.first<metadata::Zone>());
   }
 
-  Frame copy_of(const Frame& frame) {
-    static const EdgeId edge = register_edge("frame->drawn");
-    const Frame from = host_.map(frame);
-    Frame to = copies_.acquire(from.info());
-    for (std::size_t p = 0; p < from.plane_count(); ++p) {
-      Tensor plane = to.plane(p);
-      from.plane(p).copy_to(plane);
+  bool is_shown(const std::string& label) const {
+    return shown_.only.empty() || std::find(shown_.only.begin(), shown_.only.end(), label) != shown_.only.end();
+  }
+
+  Colour colour_of(const metadata::Detection& object) const {
+    for (const auto& [label, colour] : shown_.colours)
+      if (label == object.label) return colour;
+    return vision::label_colour(
+        shown_.are_colours_by_id && object.track_id >= 0 ? static_cast<int>(object.track_id % 1000) : object.label_id);
+  }
+
+  void draw_boxes(const Frame& frame, const Collection& known, int thickness, int scale) {
+    objects_.clear();
+    colours_.clear();
+    for (const auto& object : known.all<metadata::Detection>()) {
+      if (!is_shown(object->label)) continue;
+      const metadata::Box& box = object->box;
+      objects_.push_back(
+          {{box.x1, box.y1, box.x2, box.y2}, object->label_id, object->score, label_of(known, object, shown_)});
+      colours_.push_back(colour_of(*object.value));
     }
-    to.set_timestamp_ns(frame.timestamp_ns());
-    to.metadata() = frame.metadata();
-    ledger_.book_map(edge, false);
-    ledger_.book_copied(edge, to.size_bytes());
-    return to;
+    vision::draw(frame, objects_, {shown_.labels, shown_.scores, thickness, scale, colours_});
   }
 
-  void draw_all(const Frame& frame, const Collection& known) const {
+  void draw_all(const Frame& frame, const Collection& known) {
     Canvas canvas(frame);
-    const int thickness = shown_.thickness > 0 ? shown_.thickness : std::max(2, (canvas.height() + 120) / 240);
-    const int scale = shown_.text_scale > 0 ? shown_.text_scale : std::max(1, (canvas.height() + 180) / 360);
+    const int thickness = thickness_for(canvas), scale = scale_for(canvas);
+    // What belongs to an object that is not shown is not shown either.
+    std::set<metadata::Id> hidden;
+    if (!shown_.only.empty())
+      for (const auto& object : known.all<metadata::Detection>())
+        if (!is_shown(object->label)) hidden.insert(object.id);
     if (shown_.masks)
-      for (const auto& mask : known.all<metadata::Segmentation>()) draw_mask(canvas, *mask.value, shown_.mask_opacity);
-    if (shown_.boxes) vision::draw(frame, objects_of(known, shown_), {shown_.labels, shown_.scores, thickness, scale});
+      for (const auto& mask : known.all<metadata::Segmentation>())
+        if (!hidden.count(mask.parent)) draw_mask(canvas, *mask.value, shown_.mask_opacity);
+    if (shown_.zones)
+      for (const auto& zone : known.all<metadata::Zone>()) draw_zone(canvas, *zone.value, thickness, scale);
+    if (shown_.boxes) draw_boxes(frame, known, thickness, scale);
     if (shown_.keypoints) {
       for (const auto& points : known.all<metadata::TensorOutput>()) {
-        if (!points->has_points()) continue;
+        if (!points->has_points() || hidden.count(points.parent)) continue;
         points->format == "polygon" ? draw_polygon(canvas, points->tensor, thickness)
                                     : draw_points(canvas, points->tensor, thickness);
       }
@@ -194,10 +279,41 @@ class Draw final : public TransformInplace {
     if (shown_.texts) draw_texts(canvas, known, scale);
   }
 
+  /// Writes the user's text in the lower left corner.
+  void draw_text(const Frame& frame, double rate) {
+    Canvas canvas(frame);
+    const int scale = scale_for(canvas);
+    text_ = shown_.text;
+    char number[32];
+    std::snprintf(number, sizeof number, "%.1f", rate);
+    put_in("{fps}", number);
+    std::snprintf(number, sizeof number, "%llu", static_cast<unsigned long long>(frames_));
+    put_in("{frame}", number);
+    const std::int64_t time_ns = frame.timestamp_ns() == kNoTimestamp ? 0 : frame.timestamp_ns();
+    std::snprintf(number, sizeof number, "%.3f", static_cast<double>(time_ns) * 1e-9);
+    put_in("{time}", number);
+    const int height = Canvas::text_height(scale) + 4 * scale, top = canvas.height() - height;
+    canvas.fill(0, top, Canvas::text_width(text_, scale) + 4 * scale, canvas.height(), {0, 0, 0});
+    canvas.text(2 * scale, top + 2 * scale, text_, scale, {255, 255, 255});
+  }
+  void put_in(std::string_view place, const char* value) {
+    for (std::size_t at = 0; (at = text_.find(place, at)) != std::string::npos;) text_.replace(at, place.size(), value);
+  }
+
+  int thickness_for(const Canvas& canvas) const {
+    return shown_.thickness > 0 ? shown_.thickness : std::max(2, (canvas.height() + 120) / 240);
+  }
+  int scale_for(const Canvas& canvas) const {
+    return shown_.text_scale > 0 ? shown_.text_scale : std::max(1, (canvas.height() + 180) / 360);
+  }
+
   const Shown shown_;
-  HostFrames host_;
-  OutputFrames copies_;
-  Ledger& ledger_;
+  WritableFrames writable_;
+  Rate rate_;
+  std::uint64_t frames_ = 0;
+  std::string text_;
+  std::vector<vision::Detection> objects_;
+  std::vector<Colour> colours_;
 };
 
 }  // namespace
@@ -206,8 +322,9 @@ KnownElement draw() {
   Description made;
   made.name = "draw";
   made.about =
-      "Draws a frame's metadata on a copy of it: boxes, labels, masks, keypoints; frames without metadata are passed "
-      "on";
+      "Draws a frame's metadata on it, or on a copy if others use the frame: boxes, labels, masks, keypoints, zones; "
+      "frames "
+      "without metadata are passed on";
   made.role = Role::kTransformInplace;
   made.formats = readable_formats();
   made.parameters = {
@@ -217,6 +334,16 @@ KnownElement draw() {
       {"ids", "Writes the ids of tracked objects on their boxes", true},
       {"masks", "Draws the masks of segmentations", true},
       {"keypoints", "Draws tensors of the formats keypoints and polygon: f32 [points, x y and score], in pixels", true},
+      {"zones", "Draws zones and lines with what was counted there", true},
+      {"only", "Draws only objects with these labels, separated by commas; empty: all", std::string()},
+      {"colours", "Colours of labels: person=red,car=#00a0ff; other labels have colours of their own", std::string()},
+      choice("colour_by", "Gives objects without a colour in 'colours' that of their label, or one of their id",
+             "label", {"label", "id"}),
+      {"text",
+       "Text in the lower left corner. {fps} becomes the frames per second, {frame} the number of the frame, {time} "
+       "its time "
+       "in seconds",
+       std::string()},
       {"texts", "Writes classes: that of an object behind its label, those of the frame in its corner", true},
       {"thickness", "Thickness of lines in pixels; 0: 1/240 of the picture's height", std::int64_t{0}, false, 0, 100},
       {"text_scale", "Pixels for each dot of a letter; 0: 1/360 of the picture's height", std::int64_t{0}, false, 0,

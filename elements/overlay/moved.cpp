@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include <tenon/core/zones.hpp>
+
 namespace tenon {
 inline namespace v1 {
 namespace elements {
@@ -55,6 +57,15 @@ void add_moved(const Collection& known, const Placement& to, Collection& into) {
                parent);
     else if (parent != metadata::kFrame)
       into.add(*output.value, parent);
+  }
+  for (const auto& event : known.all<metadata::ZoneEvent>()) into.add(*event.value, parent_of(event.parent));
+  for (const auto& zone : known.all<metadata::Zone>()) {
+    metadata::Zone one = *zone.value;
+    for (metadata::Point& point : one.points) {
+      point.x = static_cast<float>(to.x(static_cast<double>(point.x)));
+      point.y = static_cast<float>(to.y(static_cast<double>(point.y)));
+    }
+    into.add(std::move(one));
   }
 }
 

@@ -16,7 +16,7 @@ struct Placement {
   std::function<double(double)> x, y;
 };
 
-/// Adds the objects, masks and points of `known` to `into`, at their new places, with all texts and tensors that belong to
+/// Adds the objects, masks, points and zones of `known` to `into`, at their new places, with all texts and tensors that belong to
 /// objects. Texts and tensors of the whole picture are left out, because they do not describe the other picture.
 void add_moved(const metadata::Collection& known, const Placement& to, metadata::Collection& into);
 

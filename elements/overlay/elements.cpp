@@ -9,7 +9,7 @@ inline namespace v1 {
 namespace elements {
 namespace overlay {
 
-std::vector<KnownElement> elements() { return {draw(), mosaic(), histogram(), normalise()}; }
+std::vector<KnownElement> elements() { return {blur(), draw(), mosaic(), histogram(), normalise()}; }
 
 }  // namespace overlay
 }  // namespace elements

@@ -9,6 +9,7 @@ inline namespace v1 {
 namespace elements {
 namespace overlay {
 
+KnownElement blur();
 KnownElement draw();
 KnownElement mosaic();
 KnownElement histogram();

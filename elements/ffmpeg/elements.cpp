@@ -22,7 +22,8 @@ KnownElement encoding(KnownElement sink) {
 }  // namespace
 
 std::vector<KnownElement> elements() {
-  return {file_source(), sound_source(), encoding(file_sink()), encoding(stream_sink()), convert()};
+  return {file_source(), sound_source(), encoding(file_sink()), encoding(stream_sink()), encoding(crop_sink()),
+          convert()};
 }
 
 }  // namespace ffmpeg

@@ -17,6 +17,7 @@ KnownElement file_source();
 KnownElement sound_source();
 KnownElement file_sink();
 KnownElement stream_sink();
+KnownElement crop_sink();
 KnownElement convert();
 
 }  // namespace ffmpeg

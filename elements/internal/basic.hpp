@@ -13,6 +13,7 @@ namespace elements {
 std::vector<KnownElement> basic_elements();
 /// The element "convert", which delegates to a converter of one of the modules.
 KnownElement convert_element();
+KnownElement throttle_element();
 
 }  // namespace elements
 }  // namespace v1

@@ -23,7 +23,7 @@ KnownElement encoding(KnownElement sink) {
 
 std::vector<KnownElement> elements() {
   return {file_source(), sound_source(), encoding(file_sink()), encoding(stream_sink()), encoding(crop_sink()),
-          convert()};
+          record_sink(), convert()};
 }
 
 }  // namespace ffmpeg

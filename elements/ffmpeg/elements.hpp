@@ -18,6 +18,7 @@ KnownElement sound_source();
 KnownElement file_sink();
 KnownElement stream_sink();
 KnownElement crop_sink();
+KnownElement record_sink();
 KnownElement convert();
 
 }  // namespace ffmpeg

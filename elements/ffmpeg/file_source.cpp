@@ -19,6 +19,7 @@
 #include <tenon/elements/places.hpp>
 #include <tenon/elements/read_files.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/frameworks/ffmpeg/packets.hpp>
 #include <tenon/runtime/properties.hpp>
 
 namespace tenon {
@@ -70,6 +71,11 @@ class FileSource final : public Source {
     options_.ledger = environment.ledger;
     options_.input = pairs_of(given, "options");
     options_.cancelled = cancelled_;
+    if (const double keep_s = given.number("keep_s"); keep_s > 0) {
+      const auto keep = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(keep_s));
+      options_.packets =
+          std::make_shared<av::PacketRing>(keep, static_cast<std::size_t>(given.integer("keep_mb")) << 20);
+    }
     if (path_.starts_with("rtsp") && path_.find("://") != std::string::npos) {
       const std::string& transport = given.text("transport");
       // Over UDP a busy machine loses packets, and pictures arrive damaged. FFmpeg falls back to UDP for servers without TCP.
@@ -226,6 +232,8 @@ KnownElement file_source() {
                "Conversions and copies of frames: require: they are errors; prefer: they are avoided; allow: the "
                "cheapest way",
                "prefer", {"require", "prefer", "allow"}),
+        {"keep_s", "Keeps the packets of the last seconds for the sink 'record'; 0: none", 0.0, false, 0, 86400},
+        {"keep_mb", "Most MiB of packets that are kept", std::int64_t{64}, false, 1, 65536},
         {"options", "More options of FFmpeg's demuxer or protocol: name=value:name=value", std::string()}}},
       [](const Parameters& given, const Environment& environment) -> AnyElement {
         return std::make_unique<FileSource>(given, environment);

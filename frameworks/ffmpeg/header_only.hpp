@@ -16,6 +16,7 @@
 #include <tenon/frameworks/ffmpeg/frames/pool.cpp>
 #include <tenon/frameworks/ffmpeg/frames/repack.cpp>
 #include <tenon/frameworks/ffmpeg/streams/input.cpp>
+#include <tenon/frameworks/ffmpeg/streams/packets.cpp>
 #include <tenon/frameworks/ffmpeg/streams/stream_writer.cpp>
 #include <tenon/frameworks/ffmpeg/streams/video.cpp>
 #include <tenon/frameworks/ffmpeg/streams/video_encoder.cpp>

@@ -21,6 +21,8 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
+class PacketRing;
+
 /// How to open a video. The defaults serve files and streams; devices use what they offer.
 struct Options {
   std::string format;  ///< Demuxer or capture device ("v4l2", "lavfi"); empty: probed. /dev/video* is v4l2.
@@ -36,6 +38,8 @@ struct Options {
   std::function<Frame(AVFrame* frame, AVRational time_base)> take_hardware;
   /// Gives frames a metadata::ReferenceTime of the clock "ntp": the sender's, where the stream states it (RTCP, prft).
   bool sender_time = false;
+  /// Keeps the packets of the stream; frames then have Packets among their metadata. Null: none are kept.
+  std::shared_ptr<PacketRing> packets;
   bool frame_threads = true;            ///< Decode several pictures at once (more delay); else slices only.
   ZeroCopy policy = ZeroCopy::kPrefer;  ///< kRequire refuses a decoder that needs a copy or a conversion.
   Ledger* ledger = nullptr;             ///< Where copies and conversions are booked; null: the process ledger.

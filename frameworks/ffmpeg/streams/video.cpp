@@ -20,6 +20,7 @@
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/hardware.hpp>
+#include <tenon/frameworks/ffmpeg/packets.hpp>
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/pool.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
@@ -237,6 +238,7 @@ struct Video::Impl {
     info.rotation = rotation = rotation_of(*input.stream());
     const AVRational rate = av_guess_frame_rate(input.format(), input.stream(), nullptr);
     if (rate.num > 0 && rate.den > 0) fps = av_q2d(rate);
+    if (options.packets) options.packets->begin(*input.stream());
   }
 
   void use_pool(const Requirements& wanted, Context allocator, std::size_t limit) {
@@ -292,6 +294,7 @@ struct Video::Impl {
       return;
     }
     if (options.sender_time) note_sender_time();
+    if (options.packets) options.packets->add(*packet);
     const int error = avcodec_send_packet(codec, packet.get());
     av_packet_unref(packet.get());
     decoder.rethrow();
@@ -427,6 +430,11 @@ struct Video::Impl {
       constexpr std::int64_t kFrom1900 = 2'208'988'800;
       metadata::of(result).add(metadata::ReferenceTime{"ntp", (stated->second + kFrom1900 * 1'000'000) * 1000});
       sender_times.erase(stated);
+    }
+    if (options.packets) {
+      const std::int64_t time_ns =
+          presented == AV_NOPTS_VALUE ? options.packets->last_time_ns() : to_ns(presented, input.stream()->time_base);
+      metadata::of(result).add(Packets{options.packets, options.packets->stream().generation, time_ns});
     }
     const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px ||
                          !(result.info().format == info.format) || result.info().rotation != info.rotation;

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sink "record": writes what came before, during and after events into files, as the packets that the source read.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/core/zones.hpp>
+#include <tenon/elements/ffmpeg/elements.hpp>
+#include <tenon/elements/internal/text.hpp>
+#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/frameworks/ffmpeg/packets.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace ffmpeg {
+namespace {
+
+namespace av = tenon::ffmpeg;
+using What = metadata::ZoneEvent::What;
+
+/// Times of packets that lie further apart are of another clock.
+constexpr std::int64_t kMostBackNs = 100'000'000, kMostAheadNs = 10'000'000'000;
+
+bool is_jump(std::int64_t from_ns, std::int64_t to_ns) {
+  const double way = static_cast<double>(to_ns) - static_cast<double>(from_ns);
+  return way < -static_cast<double>(kMostBackNs) || way > static_cast<double>(kMostAheadNs);
+}
+
+std::int64_t later(std::int64_t time_ns, std::int64_t by_ns) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(time_ns, by_ns, &sum) ? (by_ns > 0 ? INT64_MAX : INT64_MIN) : sum;
+}
+
+std::vector<What> events_of(const Parameters& given) {
+  std::vector<What> events;
+  for (const std::string& word : split(given.text("events"), ',')) {
+    std::vector<std::string> known;
+    std::optional<What> found;
+    for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(What::kMoves); ++i) {
+      known.emplace_back(metadata::name(static_cast<What>(i)));
+      if (known.back() == word) found = static_cast<What>(i);
+    }
+    if (!found)
+      throw Error(Code::kInvalidArgument, given.owner() + ": parameter 'events': there is no event " + in_quotes(word) +
+                                              "; there are: " + joined(known));
+    events.push_back(*found);
+  }
+  return events;
+}
+
+class RecordSink final : public Sink {
+ public:
+  RecordSink(const Parameters& given, const Environment& environment)
+      : owner_(given.owner()),
+        path_(given.text("path")),
+        labels_(split(given.text("labels"), ',')),
+        events_(events_of(given)),
+        confidence_(given.number("confidence")),
+        before_ns_(nanoseconds(given, "before_s")),
+        after_ns_(nanoseconds(given, "after_s")),
+        most_ns_(nanoseconds(given, "segment_s")),
+        most_bytes_(static_cast<std::uint64_t>(given.integer("segment_mb")) << 20),
+        most_files_(static_cast<std::size_t>(given.integer("files"))),
+        files_(environment.files) {
+    if (!packet_) throw Error(Code::kResourceExhausted, owner_ + ": no memory for a packet", "av_packet_alloc", 0);
+    if (path_.find("{number}") == std::string::npos)
+      throw Error(Code::kInvalidArgument, owner_ + ": parameter 'path' is \"" + path_ +
+                                              "\"; put {number} into it, so that each recording has a file of its own");
+  }
+
+  void open(std::uint32_t stream, const StreamInfo&) override { stream_ = stream; }
+
+  void write(std::uint32_t, const Frame& frame) override {
+    const auto known = metadata::find(frame);
+    const auto packets = known ? known->first<av::Packets>() : nullptr;
+    if (!packets)
+      throw Error(Code::kFailedPrecondition, owner_ +
+                                                 ": frames come without the packets that they were decoded from; let "
+                                                 "the source 'file' keep them (keep_s=10), with no mosaic between");
+    if (ring_ != packets->ring || generation_ != packets->generation) {
+      stop();
+      ring_ = packets->ring;
+      generation_ = packets->generation;
+      frame_ns_.reset();
+    }
+    try {
+      look(*known, packets->time_ns);
+    } catch (...) {
+      file_.reset();  // This removes the temporary file.
+      end_ns_.reset();
+      throw;
+    }
+  }
+
+  void end(std::uint32_t) override {
+    if (end_ns_ && ring_) record();
+    stop();
+    ring_.reset();
+  }
+  void finish() override { stop(); }
+
+ private:
+  static std::int64_t nanoseconds(const Parameters& given, const char* name) {
+    return static_cast<std::int64_t>(given.number(name) * 1e9);
+  }
+
+  void look(const metadata::Collection& known, std::int64_t time_ns) {
+    // Where the clock jumps, what is left of the recording goes on by the new one.
+    if (frame_ns_ && end_ns_ && is_jump(*frame_ns_, time_ns)) end_ns_ = later(time_ns, *end_ns_ - *frame_ns_);
+    frame_ns_ = time_ns;
+    if (is_event(known)) {
+      if (!end_ns_) {
+        const auto first = ring_->keyframe_before(later(time_ns, -before_ns_));
+        if (!first) return;  // No keyframe yet: nothing could be decoded.
+        next_ = *first;      // Also where the recording before has some of these packets: each file is whole.
+      }
+      end_ns_ = std::max(end_ns_.value_or(INT64_MIN), later(time_ns, after_ns_));
+    }
+    if (!end_ns_) return;
+    record();
+    if (time_ns > *end_ns_) stop();
+  }
+
+  bool is_event(const metadata::Collection& known) const {
+    if (labels_.empty() && events_.empty()) return true;
+    for (const auto& event : known.all<metadata::ZoneEvent>())
+      if (std::find(events_.begin(), events_.end(), event->what) != events_.end()) return true;
+    for (const auto& object : known.all<metadata::Detection>())
+      if (static_cast<double>(object->score) >= confidence_ &&
+          std::find(labels_.begin(), labels_.end(), object->label) != labels_.end())
+        return true;
+    return false;
+  }
+
+  /// Writes the packets that have come, up to the end of the recording.
+  void record() {
+    const av::PacketStream stream = ring_->stream();
+    if (stream.generation != generation_) return;
+    for (;;) {
+      const std::uint64_t wanted = next_;
+      if (!ring_->read(next_, packet_.get())) return;
+      if (next_ != wanted && file_)
+        begins_ = true;  // Packets were dropped before they were read: go on in another file.
+      const std::int64_t time_ns = av::decode_time_ns(*packet_, stream.time_base);
+      const bool is_key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
+      const bool has_time = time_ns != kNoTimestamp;
+      if (has_time && packet_ns_ && is_jump(*packet_ns_, time_ns)) {
+        begins_ = true;
+      } else if (has_time && time_ns > *end_ns_) {
+        av_packet_unref(packet_.get());
+        return;
+      }
+      if (has_time) packet_ns_ = time_ns;
+      if (file_ && is_key && (begins_ || is_full(time_ns))) complete();
+      if (!file_ && is_key) begin(stream, time_ns);
+      if (file_) file_->write(packet_.get());
+      av_packet_unref(packet_.get());
+      ++next_;
+    }
+  }
+
+  bool is_full(std::int64_t time_ns) const {
+    return (most_bytes_ != 0 && file_->size_bytes() >= most_bytes_) ||
+           (most_ns_ != 0 && time_ns != kNoTimestamp && time_ns - begin_ns_ >= most_ns_);
+  }
+
+  void begin(const av::PacketStream& stream, std::int64_t time_ns) {
+    std::string path = path_;
+    char number[24];
+    std::snprintf(number, sizeof number, "%06llu", static_cast<unsigned long long>(++number_));
+    for (const auto& [place, value] :
+         {std::pair<std::string_view, std::string>{"{number}", number}, {"{stream}", std::to_string(stream_)}}) {
+      for (std::size_t at = 0; (at = path.find(place, at)) != std::string::npos; at += value.size())
+        path.replace(at, place.size(), value);
+    }
+    if (files_ && files_->is_input(path))
+      throw Error(Code::kInvalidArgument, owner_ + ": \"" + path + "\" is read by the pipeline; give another path");
+    file_ = std::make_unique<av::PacketFile>(path, stream);
+    written_.push_back(path);
+    begin_ns_ = time_ns;
+    begins_ = false;
+  }
+
+  void complete() {
+    const std::unique_ptr<av::PacketFile> last = std::move(file_);
+    if (!last) return;
+    last->finish();
+    while (most_files_ != 0 && written_.size() > most_files_) {
+      std::error_code ignored;
+      std::filesystem::remove(written_.front(), ignored);
+      written_.pop_front();
+    }
+  }
+
+  void stop() {
+    end_ns_.reset();
+    packet_ns_.reset();
+    complete();
+  }
+
+  const std::string owner_, path_;
+  const std::vector<std::string> labels_;
+  const std::vector<What> events_;
+  const double confidence_;
+  const std::int64_t before_ns_, after_ns_, most_ns_;
+  const std::uint64_t most_bytes_;
+  const std::size_t most_files_;
+  const std::shared_ptr<UsedFiles> files_;
+  std::uint32_t stream_ = 0;
+  std::shared_ptr<av::PacketRing> ring_;
+  std::uint64_t generation_ = 0;
+  std::uint64_t next_ = 0;                 ///< The number of the packet to write next.
+  std::optional<std::int64_t> end_ns_;     ///< Of the recording that runs.
+  std::optional<std::int64_t> frame_ns_;   ///< The time of the last frame.
+  std::optional<std::int64_t> packet_ns_;  ///< The time of the last packet that was written.
+  std::int64_t begin_ns_ = 0;              ///< Of the file.
+  bool begins_ = false;                    ///< The next keyframe begins another file.
+  std::unique_ptr<av::PacketFile> file_;
+  av::PacketPtr packet_{av_packet_alloc()};
+  std::uint64_t number_ = 0;
+  std::deque<std::string> written_;
+};
+
+}  // namespace
+
+KnownElement record_sink() {
+  KnownElement made{
+      {"record",
+       "Writes what came before, during and after events into files, as the packets that the source 'file' read "
+       "(keep_s)",
+       Role::kSink,
+       {{"path", "Output files: events/{number}.mkv, or .mp4 or .ts. {number} counts, {stream} is the stream's number",
+         std::string("{number}.mkv"), true},
+        {"labels", "Objects with these labels are events, separated by commas", std::string()},
+        {"confidence", "Minimum score of such objects", 0.5, false, 0, 1},
+        {"events",
+         "What 'analytics' adds that is an event: entered, left, stays_long, crossed_in, crossed_out, inside, moves. "
+         "Without "
+         "labels and events all is recorded",
+         std::string()},
+        {"before_s", "Seconds before an event; a file begins with the keyframe before them", 5.0, false, 0, 86400},
+        {"after_s", "Seconds after the last frame with an event", 5.0, false, 0, 86400},
+        {"segment_s", "Seconds after which another file begins, at the next keyframe; 0: none", 0.0, false, 0, 1e6},
+        {"segment_mb", "MiB after which another file begins, at the next keyframe; 0: none", std::int64_t{0}, false, 0,
+         1e6},
+        {"files", "Files that stay: the oldest one that the element wrote is removed for another; 0: all",
+         std::int64_t{0}, false, 0, 1e6}},
+       false,
+       true},
+      [](const Parameters& given, const Environment& environment) -> AnyElement {
+        return std::make_unique<RecordSink>(given, environment);
+      }};
+  return made;
+}
+
+}  // namespace ffmpeg
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets of a video stream that are kept after they were decoded, and files that they are written to as they are.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/core/file.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/core/unfinished.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace ffmpeg {
+
+/// The codec of a stream of packets.
+struct PacketStream {
+  std::shared_ptr<const AVCodecParameters> codec;
+  AVRational time_base{1, 1'000'000'000};
+  std::vector<std::uint8_t> display_matrix = {};  ///< FFmpeg's, where the container says that pictures are turned.
+  /// Changes when the stream is opened again: its packets do not continue those before.
+  std::uint64_t generation = 0;
+};
+
+/// The last packets of one stream, from a keyframe on. A Video fills it (Options::packets), any number of others read.
+/// @thread any. @cost a lock for each packet; packets are references, their bytes are not copied.
+class PacketRing {
+ public:
+  /// @param keep  Packets stay for so long at least, by their own times.
+  /// @param most_bytes  When there are more, older ones go earlier, a group of pictures at a time.
+  PacketRing(std::chrono::nanoseconds keep, std::size_t most_bytes) : keep_(keep), most_bytes_(most_bytes) {}
+
+  /// Another stream begins: packets before are dropped. @errors kResourceExhausted
+  void begin(const AVStream& stream);
+  /// Packets before the first keyframe are left out. @errors kResourceExhausted
+  void add(const AVPacket& packet);
+
+  PacketStream stream() const;
+  /// The number of the packet of the last keyframe that is shown at `time_ns` or before it, else of the first one there is; nothing: there
+  /// is none. @param time_ns  By the packets' own times.
+  std::optional<std::uint64_t> keyframe_before(std::int64_t time_ns) const;
+  /// Makes `packet` refer to the packet of that number, instead of what it refers to. @param number  If that packet is gone, it becomes the first that is there, a
+  /// keyframe. @return False: it has not come yet. @errors kResourceExhausted
+  bool read(std::uint64_t& number, AVPacket* packet) const;
+  /// The time of the last packet; 0: there was none.
+  std::int64_t last_time_ns() const;
+  std::size_t size_bytes() const;
+
+ private:
+  void drop_first_group();
+
+  const std::chrono::nanoseconds keep_;
+  const std::size_t most_bytes_;
+  mutable std::mutex mutex_;
+  PacketStream stream_;
+  std::deque<PacketPtr> packets_;
+  std::uint64_t first_ = 0;              ///< Number of the first packet.
+  std::deque<std::uint64_t> keyframes_;  ///< Numbers; the first is first_.
+  std::size_t bytes_ = 0;
+  std::int64_t last_time_ns_ = 0;
+};
+
+/// Metadata of a frame whose Video keeps its packets.
+struct Packets {
+  static constexpr metadata::Kind kKind{"ffmpeg.packets"};
+  std::shared_ptr<PacketRing> ring;
+  std::uint64_t generation = 0;
+  std::int64_t time_ns =
+      0;  ///< The frame's time by its packets' own times, which are not those of the frame where a clock jumps.
+};
+
+/// The time at which a packet is decoded, in nanoseconds; kNoTimestamp: unknown.
+std::int64_t decode_time_ns(const AVPacket& packet, AVRational time_base);
+
+/// A file of packets, which appears when it is complete. Nothing is encoded. @thread one at a time.
+class PacketFile {
+ public:
+  /// @errors kNotFound: no such folder; kInvalidArgument: an extension without a container, or one that does not take the codec;
+  /// kPermissionDenied
+  PacketFile(const std::filesystem::path& path, const PacketStream& stream);
+  PacketFile(PacketFile&&) = delete;
+  PacketFile& operator=(PacketFile&&) = delete;
+  /// Without finish(): removes the temporary file.
+  ~PacketFile() { close(); }
+  /// Times begin with 0 in the file, and go on where they do not. Takes over the reference.
+  /// @errors kResourceExhausted: the disk is full
+  void write(AVPacket* packet);
+  /// @errors as write()
+  void finish();
+  std::uint64_t packets_written() const { return packets_; }
+  std::uint64_t size_bytes() const { return bytes_; }
+
+ private:
+  std::string what() const { return "output \"" + path_.string() + "\""; }
+  void open();
+  void close() noexcept;
+  void check(int error, const char* call) const;
+
+  std::filesystem::path path_;
+  PacketStream stream_;
+  std::unique_ptr<NewFile> file_;
+  Unfinished unfinished_;
+  AVFormatContext* format_ = nullptr;
+  std::optional<std::int64_t> first_, last_;  ///< Decode times, in the stream's unit.
+  std::uint64_t packets_ = 0, bytes_ = 0;
+};
+
+}  // namespace ffmpeg
+}  // namespace v1
+}  // namespace tenon

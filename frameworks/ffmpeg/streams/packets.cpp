@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeping packets, and writing them into files.
+#include <tenon/frameworks/ffmpeg/packets.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/frameworks/ffmpeg/frame_lease.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace ffmpeg {
+namespace detail {
+
+TENON_INLINE void refer(AVPacket* to, const AVPacket* from) {
+  if (const int error = av_packet_ref(to, from); error < 0) throw make_error(error, "packets", "av_packet_ref");
+}
+
+TENON_INLINE std::shared_ptr<const AVCodecParameters> copy_of(const AVCodecParameters* from) {
+  const std::shared_ptr<AVCodecParameters> made(avcodec_parameters_alloc(),
+                                                [](AVCodecParameters* last) { avcodec_parameters_free(&last); });
+  if (!made) throw Error(Code::kResourceExhausted, "packets: no memory for a codec's parameters");
+  if (const int error = avcodec_parameters_copy(made.get(), from); error < 0)
+    throw make_error(error, "packets", "avcodec_parameters_copy");
+  return made;
+}
+
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
+/// Later versions have it among the codec's parameters.
+TENON_INLINE std::vector<std::uint8_t> display_matrix_of(const AVStream&) { return {}; }
+TENON_INLINE void set_display_matrix(AVStream&, const std::vector<std::uint8_t>&) {}
+#else
+TENON_INLINE std::vector<std::uint8_t> display_matrix_of(const AVStream& stream) {
+  std::size_t size = 0;
+  const std::uint8_t* const matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
+  return matrix ? std::vector<std::uint8_t>(matrix, matrix + size) : std::vector<std::uint8_t>();
+}
+TENON_INLINE void set_display_matrix(AVStream& stream, const std::vector<std::uint8_t>& matrix) {
+  if (matrix.empty()) return;
+  std::uint8_t* const place = av_stream_new_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, matrix.size());
+  if (!place) throw Error(Code::kResourceExhausted, "packets: no memory for side data", "av_stream_new_side_data", 0);
+  std::copy(matrix.begin(), matrix.end(), place);
+}
+#endif
+
+}  // namespace detail
+
+TENON_INLINE std::int64_t decode_time_ns(const AVPacket& packet, AVRational time_base) {
+  return to_ns(packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts, time_base);
+}
+
+TENON_INLINE void PacketRing::begin(const AVStream& stream) {
+  auto codec = detail::copy_of(stream.codecpar);
+  std::vector<std::uint8_t> matrix = detail::display_matrix_of(stream);
+  const std::lock_guard lock(mutex_);
+  first_ += packets_.size();
+  packets_.clear();
+  keyframes_.clear();
+  bytes_ = 0;
+  stream_ = {std::move(codec), stream.time_base, std::move(matrix), stream_.generation + 1};
+}
+
+TENON_INLINE void PacketRing::add(const AVPacket& packet) {
+  const bool is_key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
+  PacketPtr kept = detail::new_packet();
+  detail::refer(kept.get(), &packet);
+  const std::lock_guard lock(mutex_);
+  if (packets_.empty() && !is_key) return;
+  if (is_key) keyframes_.push_back(first_ + packets_.size());
+  bytes_ += static_cast<std::size_t>(packet.size);
+  packets_.push_back(std::move(kept));
+  const std::int64_t time_ns = decode_time_ns(packet, stream_.time_base);
+  if (time_ns != kNoTimestamp) last_time_ns_ = time_ns;
+  while (keyframes_.size() > 1) {
+    const std::int64_t next_ns = decode_time_ns(*packets_[keyframes_[1] - first_], stream_.time_base);
+    const bool is_needed = next_ns == kNoTimestamp || last_time_ns_ - next_ns < keep_.count();
+    if (is_needed && bytes_ <= most_bytes_) return;
+    drop_first_group();
+  }
+  if (bytes_ > most_bytes_) drop_first_group();  // One group alone is too large.
+}
+
+/// @pre The mutex is held, and there is a keyframe.
+TENON_INLINE void PacketRing::drop_first_group() {
+  keyframes_.pop_front();
+  const std::uint64_t end = keyframes_.empty() ? first_ + packets_.size() : keyframes_.front();
+  for (; first_ != end; ++first_) {
+    bytes_ -= static_cast<std::size_t>(packets_.front()->size);
+    packets_.pop_front();
+  }
+}
+
+TENON_INLINE PacketStream PacketRing::stream() const {
+  const std::lock_guard lock(mutex_);
+  return stream_;
+}
+
+TENON_INLINE std::optional<std::uint64_t> PacketRing::keyframe_before(std::int64_t time_ns) const {
+  const std::lock_guard lock(mutex_);
+  for (auto at = keyframes_.rbegin(); at != keyframes_.rend(); ++at) {
+    const AVPacket& packet = *packets_[*at - first_];
+    const std::int64_t shown_ns = to_ns(packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts, stream_.time_base);
+    if (shown_ns != kNoTimestamp && shown_ns <= time_ns) return *at;
+  }
+  return keyframes_.empty() ? std::nullopt : std::optional(keyframes_.front());
+}
+
+TENON_INLINE bool PacketRing::read(std::uint64_t& number, AVPacket* packet) const {
+  const std::lock_guard lock(mutex_);
+  number = std::max(number, first_);
+  if (number >= first_ + packets_.size()) return false;
+  av_packet_unref(packet);
+  detail::refer(packet, packets_[number - first_].get());
+  return true;
+}
+
+TENON_INLINE std::int64_t PacketRing::last_time_ns() const {
+  const std::lock_guard lock(mutex_);
+  return last_time_ns_;
+}
+
+TENON_INLINE std::size_t PacketRing::size_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+TENON_INLINE PacketFile::PacketFile(const std::filesystem::path& path, const PacketStream& stream)
+    : path_(path), stream_(stream) {
+  try {
+    open();
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+TENON_INLINE void PacketFile::check(int error, const char* call) const {
+  if (error < 0) throw detail::make_error(error, what() + " cannot be written", call);
+  if (format_->pb && format_->pb->error < 0)
+    throw detail::make_error(format_->pb->error, what() + " cannot be written", call);
+}
+
+TENON_INLINE void PacketFile::open() {
+  const AVOutputFormat* const container = av_guess_format(nullptr, path_.c_str(), nullptr);
+  if (!container || container->video_codec == AV_CODEC_ID_NONE || (container->flags & AVFMT_NOFILE) != 0)
+    throw Error(Code::kInvalidArgument, what() + ": no video container goes by that extension; use .mkv, .mp4 or .ts");
+  if (avformat_query_codec(container, stream_.codec->codec_id, FF_COMPLIANCE_NORMAL) == 0)
+    throw Error(Code::kInvalidArgument, what() + ": " + container->name + " does not hold " +
+                                            avcodec_get_name(stream_.codec->codec_id) + "; use .mkv");
+  std::error_code ignored;
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw Error(Code::kNotFound, what() + ": there is no folder \"" + folder.string() + "\"; make it first");
+  file_ = std::make_unique<NewFile>(path_, 0666, Durability::kProcess);
+  unfinished_ = Unfinished(file_->temporary());
+  const std::string url = "file:" + file_->temporary().string();
+  if (const int error = avformat_alloc_output_context2(&format_, container, nullptr, url.c_str()); error < 0)
+    throw detail::make_error(error, what(), "avformat_alloc_output_context2");
+  AVStream* const track = avformat_new_stream(format_, nullptr);
+  if (!track) throw Error(Code::kResourceExhausted, what() + ": no memory for a stream", "avformat_new_stream", 0);
+  check(avcodec_parameters_copy(track->codecpar, stream_.codec.get()), "avcodec_parameters_copy");
+  track->codecpar->codec_tag = 0;  // The tag is that of the container that the packets come from.
+  track->time_base = stream_.time_base;
+  track->sample_aspect_ratio = stream_.codec->sample_aspect_ratio;
+  detail::set_display_matrix(*track, stream_.display_matrix);
+  check(avio_open(&format_->pb, url.c_str(), AVIO_FLAG_WRITE), "avio_open");
+  check(avformat_write_header(format_, nullptr), "avformat_write_header");
+}
+
+TENON_INLINE void PacketFile::write(AVPacket* packet) {
+  bytes_ += static_cast<std::uint64_t>(packet->size);
+  const std::int64_t own = packet->dts != AV_NOPTS_VALUE ? packet->dts : packet->pts;
+  const std::int64_t at = own != AV_NOPTS_VALUE ? own : last_.value_or(0) + 1;
+  if (!first_) first_ = at;
+  const std::int64_t decoded = last_ ? std::max(at, *last_ + 1) : at;
+  last_ = decoded;
+  packet->pts = std::max(packet->pts != AV_NOPTS_VALUE ? packet->pts : decoded, decoded) - *first_;
+  packet->dts = decoded - *first_;
+  packet->stream_index = 0;
+  packet->pos = -1;
+  av_packet_rescale_ts(packet, stream_.time_base, format_->streams[0]->time_base);
+  check(av_interleaved_write_frame(format_, packet), "av_interleaved_write_frame");
+  ++packets_;
+}
+
+TENON_INLINE void PacketFile::finish() {
+  check(av_write_trailer(format_), "av_write_trailer");
+  if (const int error = avio_closep(&format_->pb); error < 0) throw detail::make_error(error, what(), "avio_close");
+  file_->commit();
+  close();
+}
+
+TENON_INLINE void PacketFile::close() noexcept {
+  if (format_) {
+    if (format_->pb) avio_closep(&format_->pb);
+    avformat_free_context(format_);
+    format_ = nullptr;
+  }
+  file_.reset();  // Removes a file that was not committed.
+  unfinished_.forget();
+}
+
+}  // namespace ffmpeg
+}  // namespace v1
+}  // namespace tenon

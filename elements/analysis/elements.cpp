@@ -3,6 +3,7 @@
 #include <tenon/elements/analysis/elements.hpp>
 
 #include <tenon/elements/analysis/analytics.hpp>
+#include <tenon/elements/analysis/regions.hpp>
 #include <tenon/elements/analysis/track.hpp>
 
 namespace tenon {
@@ -13,6 +14,7 @@ namespace analysis {
 std::vector<KnownElement> elements() {
   return {
       Analytics::element(),
+      Regions::element(),
       {{"track",
         "Gives objects ids that they keep from frame to frame (Kalman filter, Hungarian assignment by overlap), and "
         "places in "

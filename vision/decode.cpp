@@ -59,6 +59,9 @@ DecodeOptions from_metadata(const Model& model, const std::map<std::string, std:
   options.end_to_end = info.is_end_to_end();
   options.keypoint_count = info.keypoint_count();
   options.keypoint_values = info.keypoint_values();
+  // Model API calls classes in a tree a classification, too.
+  if (lower_case(options.model_type) == "classification" && !info.text("hierarchical_config").empty())
+    options.model_type = "Hierarchical";
   const bool is_class = lower_case(options.model_type) == "classification";
   if (const std::string text = info.text("multilabel"); is_class && !text.empty()) {
     if (!parse_text(text, options.multi_label))

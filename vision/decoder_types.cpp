@@ -82,8 +82,9 @@ std::string load_module(DecoderTable& table, const std::filesystem::path& module
 DecoderTable& decoder_table() {
   static DecoderTable& all = []() -> DecoderTable& {
     auto& made = *new DecoderTable;  // Outlives static destructors.
-    for (const auto family : {yolo_row_types, ssd_types, class_types, query_types, grid_types, face_types,
-                              text_box_types, text_types, mask_types, point_types, anomaly_types}) {
+    for (const auto family :
+         {yolo_row_types, ssd_types, class_types, query_types, grid_types, face_types, box_list_types, text_box_types,
+          text_types, mask_types, point_types, anomaly_types, value_types, hierarchy_types}) {
       for (DecoderType& type : family()) add_type(made, std::move(type));
     }
     made.modules = find_modules("libtenon_decoders_",

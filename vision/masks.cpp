@@ -79,7 +79,48 @@ metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOpti
           list_of(outputs));
 }
 
+namespace {
+
+bool is_flags(const Tensor& tensor) {
+  return tensor && tensor.is_contiguous() &&
+         (tensor.element_type() == ElementType::kBool || tensor.element_type() == ElementType::kU8);
+}
+
+std::string anomaly_label(const DecodeOptions& options, int id) {
+  if (options.labels.size() > 1) return options.labels[static_cast<std::size_t>(id)];
+  return id ? "Anomaly" : "Normal";
+}
+
+/// What a model that has decided itself says: a score [1], a flag [1], and perhaps flags of pixels; nothing if it is no such model.
+std::optional<Anomaly> decided_anomaly(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  const auto has_one = [](const Tensor& output) { return output.element_count() == 1; };
+  const auto label = std::find_if(outputs.begin(), outputs.end(),
+                                  [&](const Tensor& output) { return is_flags(output) && has_one(output); });
+  const auto score = std::find_if(outputs.begin(), outputs.end(),
+                                  [&](const Tensor& output) { return is_real(output) && has_one(output); });
+  if (label == outputs.end() || score == outputs.end()) return std::nullopt;
+  std::vector<float> scratch;
+  const float value = *floats(*score, scratch);
+  Anomaly made;
+  made.label_id = *static_cast<const std::uint8_t*>(label->data()) != 0;
+  made.label = anomaly_label(options, made.label_id);
+  const float share = std::isfinite(value) ? std::clamp(value, 0.0f, 1.0f) : 0.5f;
+  made.score = made.label_id ? share : 1 - share;
+  const auto mask = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
+    return is_flags(output) && output.element_count() > 1 && output.shape().size() >= 2;
+  });
+  if (mask == outputs.end()) return made;
+  check_input_size(options);
+  const auto* flags = static_cast<const std::uint8_t*>(mask->data());
+  made.places = mask_over_frame(options, mask->shape().back(), mask->shape()[mask->shape().size() - 2],
+                                [&](std::size_t i) { return static_cast<std::uint8_t>(flags[i] != 0); });
+  return made;
+}
+
+}  // namespace
+
 Anomaly anomaly(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  if (auto decided = decided_anomaly(outputs, options)) return std::move(*decided);
   const auto is_map = [](const Tensor& output) {
     const Shape& shape = output.shape();
     return is_real(output) && output.element_count() > 0 && shape[0] == 1 &&
@@ -98,9 +139,7 @@ Anomaly anomaly(std::span<const Tensor> outputs, const DecodeOptions& options) {
   const float most = *std::max_element(values, values + found->element_count());
   Anomaly made;
   made.label_id = most > options.image_threshold;
-  made.label = options.labels.size() > 1 ? options.labels[static_cast<std::size_t>(made.label_id)]
-               : made.label_id           ? "Anomaly"
-                                         : "Normal";
+  made.label = anomaly_label(options, made.label_id);
   const float above = most - options.image_threshold;
   const float score = options.normalization_scale > 0
                           ? std::clamp(above / options.normalization_scale + 0.5f, 0.0f, 1.0f)

@@ -51,7 +51,8 @@ struct Anomaly {
 
 /// From a map of differences [1,1,h,w] (or [1,h,w]), whose largest value is the picture's, or from that value alone, [1]. It is an anomaly
 /// above options.image_threshold, and each pixel from options.pixel_threshold on; scores are 0.5 at the threshold and grow by 1 in
-/// options.normalization_scale, as in OpenVINO's Model API. @errors kInvalidArgument: no output fits.
+/// options.normalization_scale, as in OpenVINO's Model API. Or, as anomalib exports them: pred_score [1], pred_label [1] and perhaps
+/// pred_mask [1,1,h,w] of booleans, which count as they are. @errors kInvalidArgument: no output fits.
 TENON_API Anomaly anomaly(std::span<const Tensor> outputs, const DecodeOptions& options);
 
 }  // namespace vision

@@ -459,6 +459,12 @@ TEST(ResultReader, MakesEachKindTheMetadataThatItIs) {
   }
   {
     metadata::Collection all;
+    vision::ResultReader reader(letterboxed("LabelSequence", {"A", "7"}), "plates");
+    read(reader, {reals({1, 5, 1, 1}, {1, 0, 9, 1, -1})}, all);
+    EXPECT_EQ(all.first<metadata::Classification>()->label, "7A7") << "9 is no label, and -1 ends the text";
+  }
+  {
+    metadata::Collection all;
     DecodeOptions none;
     vision::ResultReader reader(none, "any", {"x"});
     EXPECT_TRUE(reader.keeps_tensors());

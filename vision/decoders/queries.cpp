@@ -82,13 +82,13 @@ std::optional<Pair> find_pair(const DecodeOptions& options, std::span<const Tens
   return found;
 }
 
-enum class Activation : std::uint8_t { kAuto, kNone, kSigmoid, kSoftmax };
+enum class PairActivation : std::uint8_t { kAuto, kNone, kSigmoid, kSoftmax };
 
-Activation activation_named(const std::string& name) {
-  if (name == "auto") return Activation::kAuto;
-  if (name == "none") return Activation::kNone;
-  if (name == "sigmoid") return Activation::kSigmoid;
-  if (name == "softmax") return Activation::kSoftmax;
+PairActivation activation_named(const std::string& name) {
+  if (name == "auto") return PairActivation::kAuto;
+  if (name == "none") return PairActivation::kNone;
+  if (name == "sigmoid") return PairActivation::kSigmoid;
+  if (name == "softmax") return PairActivation::kSoftmax;
   throw Error(Code::kInvalidArgument,
               "decoding: parameter activation is \"" + name + "\"; it must be auto, none, sigmoid or softmax");
 }
@@ -125,8 +125,8 @@ class PairDecoder final : public ObjectDecoder {
     }
     const std::size_t first = background_ == Background::kFirst,
                       classes = pair.classes - (background_ != Background::kNone);
-    const bool are_logits = activation_ == Activation::kSigmoid ||
-                            (activation_ == Activation::kAuto && has_logit(scores, pair.count * pair.classes));
+    const bool are_logits = activation_ == PairActivation::kSigmoid ||
+                            (activation_ == PairActivation::kAuto && has_logit(scores, pair.count * pair.classes));
     const Scores read(options, are_logits);
     const float w = has_pixels_ ? 1 : static_cast<float>(options.input_width);
     const float h = has_pixels_ ? 1 : static_cast<float>(options.input_height);
@@ -135,14 +135,14 @@ class PairDecoder final : public ObjectDecoder {
       const Box box =
           has_corners_ ? Box{b[0] * w, b[1] * h, b[2] * w, b[3] * h} : around(b[0] * w, b[1] * h, b[2] * w, b[3] * h);
       const float* row = scores + i * pair.classes;
-      if (activation_ == Activation::kSoftmax) row = softmax(row, pair.classes);
+      if (activation_ == PairActivation::kSoftmax) row = softmax(row, pair.classes);
       const auto add_class = [&](std::size_t c) {
         if (read.pass(row[first + c]))
           found.push_back(
               {box, read.probability(row[first + c]), static_cast<std::int32_t>(c), static_cast<std::uint32_t>(i)});
       };
       // Independent scores of a query are so many answers, of which the best of all queries count.
-      if (options.multi_label || (!suppresses_ && activation_ != Activation::kSoftmax)) {
+      if (options.multi_label || (!suppresses_ && activation_ != PairActivation::kSoftmax)) {
         for (std::size_t c = 0; c < classes; ++c) add_class(c);
         continue;
       }
@@ -177,7 +177,7 @@ class PairDecoder final : public ObjectDecoder {
     return row_.data();
   }
 
-  const Activation activation_;
+  const PairActivation activation_;
   const Background background_;
   const bool has_corners_, has_pixels_, suppresses_;
   std::vector<TensorInfo> infos_;

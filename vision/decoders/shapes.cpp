@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The types whose functions are public: masks, points, turned boxes, anomalies, texts.
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,33 @@ FunctionDecoder::Function ctc_reader(bool is_blank_first) {
   };
 }
 
+bool is_sequence(const TensorInfo& output) {
+  const Shape& shape = output.shape;
+  const bool is_number = is_real(output.type) || output.type == ElementType::kI32 || output.type == ElementType::kI64;
+  return is_number && shape.size() >= 2 && shape[0] == 1 && checked_element_count(output.shape) == shape[1];
+}
+
+/// Numbers of labels up to a negative one, as OpenVINO's license-plate-recognition-barrier-0001 gives them.
+bool read_sequence(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+  std::vector<TensorInfo> infos;
+  describe_outputs(outputs, infos);
+  const auto place = std::find_if(infos.begin(), infos.end(), is_sequence) - infos.begin();
+  const Tensor& output = outputs[static_cast<std::size_t>(place)];
+  const ElementType type = output.element_type();
+  std::vector<float> scratch;
+  const float* reals = is_real(type) ? floats(output, scratch) : nullptr;
+  std::string text;
+  for (std::size_t i = 0; i < output.element_count(); ++i) {
+    const double number = reals                       ? static_cast<double>(reals[i])
+                          : type == ElementType::kI32 ? output.data<std::int32_t>()[i]
+                                                      : static_cast<double>(output.data<std::int64_t>()[i]);
+    if (!(number >= 0)) break;
+    if (number < static_cast<double>(options.labels.size())) text += options.labels[static_cast<std::size_t>(number)];
+  }
+  if (!text.empty()) target.into.add(metadata::Classification{std::move(text), -1, 1, target.model}, target.parent);
+  return false;
+}
+
 template <typename Find>
 FunctionDecoder::Function masked_reader(Find find) {
   return [find](const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
@@ -158,7 +187,13 @@ std::vector<DecoderType> point_types() {
 std::vector<DecoderType> text_types() {
   const char* const steps = "[steps,1,labels+1] or [1,steps,labels+1], for the labels and the blank,";
   return {function_type("CTC", {"ctc-greedy", "ocr"}, steps, fits_ctc, ctc_reader(false)),
-          function_type("CTC-blank-first", {"ctc_blank_first", "paddle_ocr"}, steps, fits_ctc, ctc_reader(true))};
+          function_type("CTC-blank-first", {"ctc_blank_first", "paddle_ocr"}, steps, fits_ctc, ctc_reader(true)),
+          function_type(
+              "LabelSequence", {"lpr", "license_plate"}, "[1,n] or [1,n,1,1] of labels' numbers, also of i32 or i64,",
+              [](const DecodeOptions& options, std::span<const TensorInfo> outputs) {
+                return !options.labels.empty() && any_output(outputs, is_sequence);
+              },
+              read_sequence)};
 }
 
 std::vector<DecoderType> anomaly_types() {

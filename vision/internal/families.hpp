@@ -25,6 +25,9 @@ std::vector<DecoderType> mask_types();
 std::vector<DecoderType> point_types();
 std::vector<DecoderType> text_types();
 std::vector<DecoderType> anomaly_types();
+std::vector<DecoderType> value_types();
+std::vector<DecoderType> hierarchy_types();
+std::vector<DecoderType> box_list_types();
 
 }  // namespace vision
 }  // namespace v1

@@ -140,22 +140,27 @@ void decode_yolov8(const DecodeOptions& options, const Shape& shape, const float
     }
     return;
   }
-  // Label by label, so that memory is read in order.
-  scratch.best_score.assign(count, -std::numeric_limits<float>::infinity());
-  scratch.best_label.assign(count, 0);
-  bool are_logits = false;
-  for (std::size_t c = 0; c < labels; ++c) {
-    are_logits = are_logits || has_logit(scores + c * count, count);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!(scores[c * count + i] > scratch.best_score[i])) continue;
-      scratch.best_score[i] = scores[c * count + i];
-      scratch.best_label[i] = static_cast<std::int32_t>(c);
+  const Scores read(options, has_logit(scores, labels * count));
+  // The best scores of some columns at once, label by label; the label is searched where the score counts.
+  constexpr std::size_t kBlock = 256;
+  float best[kBlock];
+  for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    const std::size_t width = std::min(kBlock, count - begin);
+    std::fill_n(best, kBlock, -std::numeric_limits<float>::infinity());
+    for (std::size_t c = 0; c < labels; ++c) {
+      const float* row = scores + c * count + begin;
+      if (width == kBlock) {  // A constant count, so that compilers make vectors of it.
+        for (std::size_t j = 0; j < kBlock; ++j) best[j] = row[j] > best[j] ? row[j] : best[j];
+      } else {
+        for (std::size_t j = 0; j < width; ++j) best[j] = row[j] > best[j] ? row[j] : best[j];
+      }
     }
-  }
-  const Scores read(options, are_logits);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (read.pass(scratch.best_score[i]))
-      add(scratch, box(i), read.probability(scratch.best_score[i]), static_cast<std::size_t>(scratch.best_label[i]), i);
+    for (std::size_t j = 0; j < width; ++j) {
+      if (!read.pass(best[j])) continue;
+      std::size_t label = 0;
+      while (scores[label * count + begin + j] != best[j]) ++label;
+      add(scratch, box(begin + j), read.probability(best[j]), label, begin + j);
+    }
   }
 }
 

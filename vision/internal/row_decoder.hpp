@@ -2,9 +2,10 @@
 // Decoders of one output with a row, or a column, for each box.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,7 @@ namespace vision {
 /// Reused from picture to picture.
 struct RowScratch {
   std::vector<Candidate>* candidates = nullptr;
-  std::vector<float> best_score, values;
-  std::vector<std::int32_t> best_label;
+  std::vector<float> values;
   bool is_suppressed = false;  ///< Set where the model itself has suppressed boxes.
 };
 
@@ -45,6 +45,20 @@ inline void add(RowScratch& scratch, const Box& box, float score, std::size_t la
 
 inline Box around(float x, float y, float w, float h) { return {x - w / 2, y - h / 2, x + w / 2, y + h / 2}; }
 
+/// The highest of the scores; -infinity if none is a number.
+inline float highest_of(const float* scores, std::size_t count) {
+  // Compilers make vectors of this: a constant count, and a choice without a branch. NaN is never higher.
+  constexpr std::size_t kBlock = 16;
+  float tops[kBlock];
+  std::fill_n(tops, kBlock, -std::numeric_limits<float>::infinity());
+  std::size_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) {
+    for (std::size_t j = 0; j < kBlock; ++j) tops[j] = scores[i + j] > tops[j] ? scores[i + j] : tops[j];
+  }
+  for (; i < count; ++i) tops[0] = scores[i] > tops[0] ? scores[i] : tops[0];
+  return *std::max_element(tops, tops + kBlock);
+}
+
 /// Adds a box once for its best label, or for every label above the threshold. `scale` is the objectness.
 /// Comparisons are written so that NaN never passes.
 template <typename MakeBox>
@@ -59,17 +73,15 @@ void add_labels(const DecodeOptions& options, RowScratch& scratch, const Scores&
     for (std::size_t c = 0; c < count; ++c) add_label(c);
     return;
   }
-  std::size_t best = 0;
-  for (std::size_t c = 1; c < count; ++c) {
-    if (scores[c] > scores[best] || std::isnan(scores[best])) best = c;
-  }
-  add_label(best);
+  const float highest = highest_of(scores, count);
+  if (read.pass(highest)) add_label(static_cast<std::size_t>(std::find(scores, scores + count, highest) - scores));
 }
 
-/// The scores of rows that begin with a box.
+/// The scores of rows that begin with a box. An eighth of many rows tells whether they are logits, as in has_logit().
 inline Scores scores_after_boxes(const DecodeOptions& options, const Shape& shape, const float* values) {
+  const std::size_t step = shape[1] >= 1024 ? 8 : 1;
   bool are_logits = false;
-  for (std::size_t i = 0; i < shape[1] && !are_logits; ++i)
+  for (std::size_t i = 0; i < shape[1] && !are_logits; i += step)
     are_logits = has_logit(values + i * shape[2] + 4, shape[2] - 4);
   return Scores(options, are_logits);
 }

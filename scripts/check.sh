@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo models npu npu-clients va media gpu vm package python compat
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo models decoders npu npu-clients va media gpu vm package python compat
   chroot12-full chroot12 chroot13 npu13)
 
 check() {
@@ -74,6 +74,16 @@ check_frameworks_off() {
     cmake --build build/without -j "$(nproc)" >>build/without.log 2>&1 || { grep -A5 error build/without.log | head -20; return 1; }
     run_ctest build/without -L '^(core|frameworks)$' || return 1
   done
+}
+
+# Decoders beside the exporters' own programs, over random outputs; and how long both take.
+check_decoders() {
+  local cases="$PWD/build/decoder_cases" python=build/venv-exporters/bin/python
+  VENV=build/venv-exporters pip_install "${PYPI_EXPORTERS[@]}" "${PYPI_DECODERS[@]}" && rm -rf "$cases" &&
+    "$python" vision/decoders/oracle.py --strict --out "$cases" && configure release && build release vision_test vision_bench || return 1
+  TENON_DECODER_CASES="$cases" TENON_DECODER_SMALL_CASES="$PWD/vision/decoders/cases" \
+    build/release/tests/vision_test --gtest_filter='DecoderCases.*' &&
+    build/release/bench/vision_bench && OMP_NUM_THREADS=1 "$python" vision/decoders/oracle.py --speed
 }
 
 # Headers of other APIs, each alone, and the tests of those that take long to compile.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include <openvino/core/any.hpp>
 #include <openvino/core/coordinate.hpp>
+#include <openvino/core/extension.hpp>
 #include <openvino/core/layout.hpp>
 #include <openvino/core/model.hpp>
 #include <openvino/core/node.hpp>
@@ -36,9 +38,7 @@ namespace ov {
 /// Members that stand for an object of Tenon's.
 class ITensor {
  public:
-  explicit ITensor(tenon::Tensor from, std::shared_ptr<void> held = {}) : owner(std::move(held)) {
-    set(std::move(from));
-  }
+  explicit ITensor(tenon::Tensor&& from, std::shared_ptr<void> held = {});
   ~ITensor() { delete shape_.load(); }
   ITensor(const ITensor&) = delete;
   ITensor& operator=(const ITensor&) = delete;
@@ -119,7 +119,8 @@ Layout from(tenon::Layout layout);
 
 /// @errors Exception: empty.
 const tenon::Tensor& to(const Tensor& tensor);
-Tensor from(tenon::Tensor tensor);
+Tensor from(tenon::Tensor&& tensor);
+inline Tensor from(const tenon::Tensor& tensor) { return from(tenon::Tensor(tensor)); }
 tenon::Any to(const Any& value);
 tenon::AnyMap to(const AnyMap& values);
 Any from(const tenon::Any& value);
@@ -145,6 +146,10 @@ const std::shared_ptr<tenon::Model>& model_of(const std::shared_ptr<const Model>
 void store_rt_info(const Model& model);
 /// Reads a model's lists and rt_info again, after Tenon changed it.
 void read_again(const Model& model);
+
+/// Refuses extensions. @errors NotImplemented, always.
+[[noreturn]] void refuse_extension(const std::shared_ptr<Extension>& extension);
+[[noreturn]] void refuse_extension(const std::filesystem::path& library);
 
 /// One lock for what is made on first use: wrappers, cached shapes.
 std::recursive_mutex& wrappers_mutex();

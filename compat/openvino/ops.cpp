@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of the table of operations, and the classes of ov that stand for them.
+#include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <variant>
 
 #include <openvino/op/ops.hpp>
 #include <openvino/op/util/make.hpp>
+#include <openvino/op/util/op_types.hpp>
 #include <tenon/graph/attributes.hpp>
 #include <tenon/graph/operation_table.hpp>
 
@@ -78,6 +81,38 @@ AttributeValue::Value attribute_of(const Node& node, const char* name) {
       found->value());
 }
 
+void set_attribute(const Node& node, const char* name, const AttributeValue& value) {
+  guarded([&] {
+    tenon::Node& there = *node.impl().node;
+    const tenon::AttributeSpec* spec = there.operation().find_attribute(name);
+    if (!spec) OPENVINO_THROW(node, " has no attribute ", name);
+    const tenon::Attribute before = *there.get_attributes().find(name);
+    there.set_attribute(name, stored(value, spec));
+    try {
+      there.validate_and_infer_types();
+    } catch (...) {
+      there.set_attribute(name, before);
+      throw;
+    }
+  });
+}
+std::vector<std::int64_t> integers_of(const Node& node, std::size_t input) {
+  const auto source = node.input_value(input).get_node_shared_ptr();
+  const auto constant = std::dynamic_pointer_cast<op::v0::Constant>(source);
+  if (!constant) OPENVINO_THROW(node, " has no constant at input ", input, ", but ", *source);
+  return constant->cast_vector<std::int64_t>();
+}
+AxisSet axes_of(const Node& node, std::size_t input) {
+  const Rank rank = node.get_input_partial_shape(0).rank();
+  AxisSet axes;
+  for (const std::int64_t axis : integers_of(node, input)) {
+    OPENVINO_ASSERT(axis >= 0 || rank.is_static(), node, " counts axis ", axis,
+                    " from the end of a shape without rank");
+    axes.insert(static_cast<std::size_t>(axis < 0 ? axis + rank.get_length() : axis));
+  }
+  return axes;
+}
+
 std::shared_ptr<Node::Impl> make_op(const char* type, unsigned opset, const OutputVector& inputs,
                                     const AttributeValues& attributes) {
   return guarded([&] {
@@ -112,5 +147,42 @@ ResultVector as_result_vector(const OutputVector& values) {
   }
   return all;
 }
+
+namespace op {
+namespace util {
+namespace {
+bool is_one_of(const Node* node, std::initializer_list<const char*> names) {
+  return node && std::any_of(names.begin(), names.end(),
+                             [&](const char* name) { return std::string_view(node->get_type_name()) == name; });
+}
+}  // namespace
+#define OV_TENON_KIND(name, ...)                                         \
+  bool name(const Node* node) { return is_one_of(node, {__VA_ARGS__}); } \
+  bool name(const std::shared_ptr<Node>& node) { return name(node.get()); }
+OV_TENON_KIND(is_unary_elementwise_arithmetic, "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceiling",
+              "Clamp", "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HSigmoid", "HSwish", "IsFinite", "IsInf",
+              "IsNaN", "Log", "LogicalNot", "Mish", "Negative", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh",
+              "SoftPlus", "SoftSign", "Sqrt", "Swish", "Tan", "Tanh")
+OV_TENON_KIND(is_binary_elementwise_arithmetic, "Add", "Divide", "FloorMod", "Maximum", "Minimum", "Mod", "Multiply",
+              "Power", "SquaredDifference", "Subtract", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseLeftShift",
+              "BitwiseRightShift")
+OV_TENON_KIND(is_binary_elementwise_comparison, "Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")
+OV_TENON_KIND(is_binary_elementwise_logical, "LogicalAnd", "LogicalOr", "LogicalXor")
+OV_TENON_KIND(is_parameter, "Parameter")
+OV_TENON_KIND(is_output, "Result")
+OV_TENON_KIND(is_sink, "Assign")
+OV_TENON_KIND(is_constant, "Constant")
+OV_TENON_KIND(is_commutative, "Add", "Equal", "LogicalAnd", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Multiply",
+              "NotEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
+#undef OV_TENON_KIND
+bool supports_auto_broadcast(const Node* node) {
+  return is_one_of(node, {"Select", "SquaredDifference"}) || is_binary_elementwise_arithmetic(node) ||
+         is_binary_elementwise_comparison(node) || is_binary_elementwise_logical(node);
+}
+bool supports_auto_broadcast(const std::shared_ptr<Node>& node) { return supports_auto_broadcast(node.get()); }
+bool is_op(const Node* node) { return node != nullptr; }
+bool is_op(const std::shared_ptr<Node>& node) { return node != nullptr; }
+}  // namespace util
+}  // namespace op
 
 }  // namespace ov

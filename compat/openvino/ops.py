@@ -8,22 +8,31 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 TYPES = {
-    "int": "std::int64_t", "size": "std::size_t", "bool": "bool", "double": "double", "float": "float", "text": "const std::string&",
+    "int": "std::int64_t", "int32": "int", "int32s": "const std::vector<int>&", "size": "std::size_t", "bool": "bool", "double": "double", "float": "float", "text": "const std::string&",
     "type": "const element::Type&", "strides": "const Strides&", "diff": "const CoordinateDiff&", "shape": "const Shape&",
     "spec": "const AutoBroadcastSpec&", "modespec": "const BroadcastModeSpec&", "pad": "PadType", "rounding": "RoundingType", "padmode": "PadMode",
     "eps": "EpsMode", "mvneps": "MVNEpsMode", "topkmode": "TopKMode", "topksort": "TopKSortType", "gelu": "GeluApproximationMode",
     "direction": "RecurrentSequenceDirection", "ints": "const std::vector<std::int64_t>&", "floats": "const std::vector<float>&",
-    "texts": "const std::vector<std::string>&", "scatter": "ScatterElementsReduction", "scatternd": "ScatterNDReduction", "box": "BoxEncodingType", "poolmode": "PoolingMode", "aligned": "AlignedMode", "negative": "NegativeIndicesMode",
-    "round": "RoundMode",
+    "texts": "const std::vector<std::string>&", "scatter": "ScatterElementsReduction", "scatternd": "ScatterNDReduction",
+    "fill": "FillMode",
 }
-# What reads an attribute back: get_<name>(). Enumerations have none.
-VALUES = {"int": "std::int64_t", "size": "std::size_t", "bool": "bool", "double": "double", "float": "float", "text": "std::string", "type": "element::Type",
-          "strides": "Strides", "diff": "CoordinateDiff", "shape": "Shape", "ints": "std::vector<std::int64_t>", "floats": "std::vector<float>",
-          "texts": "std::vector<std::string>"}
-# Enumerations of one class become the texts of the table here.
-TEXTS = {"poolmode": '{} == PoolingMode::AVG ? "avg" : "max"', "negative": '{} == NegativeIndicesMode::NORMALIZE ? "normalize" : "ignore_negative"',
-         "aligned": '{0} == AlignedMode::ASYMMETRIC ? "asymmetric" : {0} == AlignedMode::HALF_PIXEL ? "half_pixel" : "half_pixel_for_nn"',
-         "box": '{} == BoxEncodingType::CORNER ? "corner" : "center"', "round": '{} == RoundMode::HALF_TO_EVEN ? "half_to_even" : "half_away_from_zero"'}
+# get_<name>() reads an attribute back, set_<name>() changes it. The name is the constructor's, but for these: of all classes, or of one.
+NAMES = {"auto_broadcast": "autob", "Broadcast.mode": "broadcast_spec", "FakeQuantize.auto_broadcast": "auto_broadcast", "Select.auto_broadcast": "auto_broadcast",
+         "BatchNormInference.epsilon": "eps_value", "LRN.size": "nsize", "ReverseSequence.seq_axis": "sequence_axis", "Eye.output_type": "out_type",
+         "NMSRotated.output_type": "output_type_attr", "SearchSorted.output_type": "output_type_attr", "OneHot.mode": "negative_indices_mode",
+         "TopK.sort": "sort_type", "RegionYolo.coords": "num_coords", "RegionYolo.classes": "num_classes", "RegionYolo.num": "num_regions"}
+# What is computed from inputs, or has another name besides.
+AXES = "AxisSet get_reduction_axes() const { return ov::detail::axes_of(*this, 1); }"
+MORE = {"Gather": "std::int64_t get_axis() const { return ov::detail::integers_of(*this, 2).at(0); }", "LRN": AXES, "NormalizeL2": AXES, "Reduce": AXES,
+        "CumSum": "bool is_exclusive() const { return get_exclusive(); }\n  bool is_reverse() const { return get_reverse(); }",
+        "Convert": "element::Type get_convert_element_type() const { return get_destination_type(); }\n"
+                   "  void set_convert_element_type(const element::Type& value) { set_destination_type(value); }",
+        "FakeConvert": "element::Type get_destination_element_type() const { return element::Type(get_destination_type()); }",
+        "Select": "void set_autob(const AutoBroadcastSpec& value) { set_auto_broadcast(value); }",
+        "ReverseSequence": "std::int64_t get_origin_batch_axis() const { return get_batch_axis(); }\n"
+                           "  std::int64_t get_origin_sequence_axis() const { return get_sequence_axis(); }",
+        "StridedSlice": "void set_ellipsis_mask_mask(const std::vector<std::int64_t>& value) { set_ellipsis_mask(value); }"}
+FRIEND = "  friend ov::detail::EnumTexts enum_texts(%s) { return {\"%s\", {%s}}; }\n"
 # Written by hand: what takes a structure or a Variable.
 BY_HAND = [("v0", 1, "Constant", "constant"), ("v0", 1, "Parameter", "parameter"), ("v0", 1, "Result", "result"), ("v4", 4, "Interpolate", "interpolate"),
            ("v11", 11, "Interpolate", "interpolate"), ("v3", 3, "ReadValue", "read_value"), ("v6", 6, "ReadValue", "read_value"),
@@ -40,20 +49,62 @@ def parse(attributes):
         yield parameter, attribute or parameter, kind, default
 
 
-def constructors(name, row, inputs, attributes):
+def type_of(kind):
+    """As a parameter: kinds that are not in the table are enumerations of the class."""
+    return TYPES.get(kind, kind)
+
+
+def value_of(kind):
+    return re.sub(r"^const |&$", "", type_of(kind))
+
+
+def constructors(name, row, inputs, given_last, values):
     """The texts of the constructors of one row: one more for each input that may be left out."""
-    parsed = list(parse(attributes))
-    values = ", ".join('{"%s", %s}' % (attribute, TEXTS.get(kind, "{}").format(parameter)) for parameter, attribute, kind, _ in parsed)
     words = inputs.split()
     least = sum(not word.endswith("?") for word in words)
     for count in range(len(words), least - 1, -1):
         names = [word.rstrip("?*") for word in words[:count]]
         is_list = words[0].endswith("*")
-        given = [f"const OutputVector& {names[0]}" if is_list else f"const Output<Node>& {each}" for each in names]
-        given += [f"{TYPES[kind]} {parameter}" + (f" = {default}" if default else "") for parameter, _, kind, default in parsed]
+        given = [f"const OutputVector& {names[0]}" if is_list else f"const Output<Node>& {each}" for each in names] + given_last
         one = "explicit " if len(given) == 1 or all("=" in each for each in given[1:]) else ""
         used = names[0] if is_list else "{" + ", ".join(names) + "}"
-        yield f'  {one}{name}({", ".join(given)})\n      : Node(ov::detail::make_op("{name}", {row}, {used}, {{{values}}})) {{}}\n'
+        yield f'  {one}{name}({", ".join(given)})\n      : Op(ov::detail::make_op("{name}", {row}, {used}, {{{values}}})) {{}}\n'
+
+
+def structure(attributes, word):
+    """The texts of a structure of attributes, of its functions, and of the values that a constructor takes from it."""
+    parsed = list(parse(attributes))
+    names = {"attrs": ("get_attrs", "set_attrs"), "attributes": ("get_attributes", "set_attributes")}[word]
+    members = "".join(f"    {value_of(kind)} {parameter}{{}};\n" for parameter, _, kind, _ in parsed)
+    taken = ", ".join(f"{value_of(kind)} {parameter}_ = " + (default or "{}") for parameter, _, kind, default in parsed)
+    kept = ", ".join(f"{parameter}({parameter}_)" for parameter, _, _, _ in parsed)
+    read = "".join(f'    result.{parameter} = ov::detail::attribute<{value_of(kind)}>(*this, "{attribute}");\n' for parameter, attribute, kind, _ in parsed)
+    put = "".join(f'    ov::detail::set_attribute(*this, "{attribute}", {word}.{parameter});\n' for parameter, attribute, _, _ in parsed)
+    values = ", ".join('{"%s", %s.%s}' % (attribute, word, parameter) for parameter, attribute, _, _ in parsed)
+    return (f"  struct Attributes {{\n    Attributes({taken}) : {kept} {{}}\n{members}  }};\n",
+            f"  Attributes {names[0]}() const {{\n    Attributes result;\n{read}    return result;\n  }}\n"
+            f"  void {names[1]}(const Attributes& {word}) {{\n{put}  }}\n", values)
+
+
+def inside_of(text):
+    """What stands in a class first: enumerations with the texts of their values, or a text of C++."""
+    result = ""
+    for part in filter(None, (each.strip() for each in text.split(";"))):
+        name, *values = re.sub("^enum ", "", part).split()
+        if not part.startswith("enum "):
+            result += f"  {part};\n"
+            continue
+        result += f"  enum class {name} {{ {', '.join(each.partition('=')[0] for each in values)} }};\n"
+        result += FRIEND % (name, name, ", ".join('"%s"' % each.partition("=")[2] for each in values))
+    return result
+
+
+def functions(name, parameter, attribute, kind):
+    shown = NAMES.get(f"{name}.{parameter}", NAMES.get(parameter, parameter))
+    value = value_of(kind)
+    if shown != "autob":
+        yield f'  {value} get_{shown}() const {{ return ov::detail::attribute<{value}>(*this, "{attribute}"); }}\n'
+    yield f'  void set_{shown}({type_of(kind)} value) {{ ov::detail::set_attribute(*this, "{attribute}", value); }}\n'
 
 
 def read():
@@ -66,12 +117,24 @@ def read():
         version, name, header = re.sub(r"\{.*\}", "", head).split()
         version, _, row = version.partition(":")
         row = int(row or max(1, int(version[1:])))
-        entry = classes.setdefault((version, row, name, header), {"inside": "", "constructors": [], "getters": {}})
-        entry["inside"] = entry["inside"] or (f"  {inside.group(1)}\n" if inside else "")
-        entry["constructors"] += constructors(name, row, inputs, attributes)
-        for parameter, attribute, kind, _ in parse(attributes):
-            if kind in VALUES:
-                entry["getters"].setdefault(parameter, f'  {VALUES[kind]} get_{parameter}() const {{ return ov::detail::attribute<{VALUES[kind]}>(*this, "{attribute}"); }}\n')
+        entry = classes.setdefault((version, row, name, header), {"inside": "", "constructors": [], "functions": {}})
+        entry["inside"] = entry["inside"] or (inside_of(inside.group(1)) if inside else "")
+        struct = re.match(r"struct (\w+) ([^;]*)(?:; (.*))?$", attributes)
+        rest = list(parse((struct[3] or "") if struct else attributes))
+        values = ", ".join('{"%s", %s}' % (attribute, parameter) for parameter, attribute, _, _ in rest)
+        given = [f"{type_of(kind)} {parameter}" + (f" = {default}" if default else "") for parameter, _, kind, default in rest]
+        if struct:
+            declared, all_of_it, taken = structure(struct[2], struct[1])
+            entry["inside"] += declared
+            entry["functions"]["Attributes"] = all_of_it
+            values, given = ", ".join(filter(None, [taken, values])), [f"const Attributes& {struct[1]}"] + given
+        entry["constructors"] += constructors(name, row, inputs, given, values)
+        for begin, text in MORE.items():
+            if name == begin or begin == "Reduce" and name.startswith(begin):
+                entry["functions"]["more"] = f"  {text}\n"
+        for parameter, attribute, kind, _ in rest:
+            for text in functions(name, parameter, attribute, kind):
+                entry["functions"].setdefault(text.partition("(")[0].split()[-1], text)
     return classes
 
 
@@ -86,9 +149,9 @@ def main():
     classes = read()
     headers = {}
     for (version, row, name, header), entry in classes.items():
-        text = f"namespace {version} {{\nclass OPENVINO_API {name} : public Node {{\n public:\n  OPENVINO_OP(\"{name}\", \"opset{row}\")\n{entry['inside']}"
-        text += "".join(entry["constructors"]) + "".join(entry["getters"].values())
-        text += f"  explicit {name}(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {{}}\n}};\n}}  // namespace {version}\n"
+        text = f"namespace {version} {{\nclass OPENVINO_API {name} : public Op {{\n public:\n  OPENVINO_OP(\"{name}\", \"opset{row}\")\n{entry['inside']}"
+        text += "".join(entry["constructors"]) + "".join(entry["functions"].values())
+        text += f"  explicit {name}(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {{}}\n}};\n}}  // namespace {version}\n"
         headers.setdefault(header, []).append(text)
     head = "// SPDX-License-Identifier: Apache-2.0\n// %s\n// Made by compat/openvino/ops.py.\n#pragma once\n\n"
     for header, texts in headers.items():

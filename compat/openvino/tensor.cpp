@@ -104,7 +104,40 @@ const tenon::Tensor& to(const Tensor& tensor) {
   if (!tensor) OPENVINO_THROW("Tensor was not initialized.");
   return tensor.impl()->tensor;
 }
-Tensor from(tenon::Tensor tensor) { return Tensor(std::make_shared<ITensor>(std::move(tensor))); }
+namespace {
+/// Blocks of tensors that went, for the thread's next ones: most tensors live as long as one call.
+struct Blocks {
+  ~Blocks() {
+    while (count > 0) ::operator delete(blocks[--count]);
+    is_gone = true;
+  }
+  void* blocks[8];
+  unsigned count = 0;
+  bool is_gone = false;  ///< The thread ends: what goes now goes at once.
+};
+thread_local Blocks free_blocks;
+template <typename T>
+struct Recycling {
+  using value_type = T;
+  Recycling() = default;
+  template <typename U>
+  Recycling(const Recycling<U>&) {}
+  T* allocate(std::size_t) {
+    Blocks& mine = free_blocks;
+    return static_cast<T*>(mine.count > 0 ? mine.blocks[--mine.count] : ::operator new(sizeof(T)));
+  }
+  void deallocate(T* block, std::size_t) {
+    Blocks& mine = free_blocks;
+    if (mine.is_gone || mine.count == std::size(mine.blocks)) return ::operator delete(block);
+    mine.blocks[mine.count++] = block;
+  }
+  friend bool operator==(const Recycling&, const Recycling&) { return true; }
+};
+std::shared_ptr<ITensor> shared(tenon::Tensor&& tensor) {
+  return std::allocate_shared<ITensor>(Recycling<ITensor>(), std::move(tensor));
+}
+}  // namespace
+Tensor from(tenon::Tensor&& tensor) { return Tensor(shared(std::move(tensor))); }
 
 }  // namespace detail
 
@@ -193,6 +226,44 @@ std::ostream& operator<<(std::ostream& out, const CoordinateDiff& values) {
 }
 std::ostream& operator<<(std::ostream& out, const AxisVector& values) { return print_list(out, "AxisVector", values); }
 std::ostream& operator<<(std::ostream& out, const AxisSet& values) { return print_list(out, "AxisSet", values); }
+
+Interval::Interval(value_type min_val, value_type max_val) : min_(std::max<value_type>(min_val, 0)), max_(max_val) {
+  if (max_val < min_val || max_val < 0) min_ = max_ = s_max;  // Empty.
+}
+Interval::size_type Interval::size() const {
+  if (max_ == s_max) return empty() ? 0 : static_cast<size_type>(s_max);
+  return static_cast<size_type>(max_ - min_) + 1;
+}
+namespace {
+constexpr Interval::value_type kMost = Interval::s_max;
+Interval::value_type sum(Interval::value_type a, Interval::value_type b) { return a > kMost - b ? kMost : a + b; }
+Interval::value_type product(Interval::value_type a, Interval::value_type b) {
+  return a == 0 || b == 0 ? 0 : a > kMost / b ? kMost : a * b;
+}
+Interval nothing() { return {1, 0}; }
+}  // namespace
+Interval Interval::operator+(const Interval& other) const {
+  if (empty() || other.empty()) return nothing();
+  return {sum(min_, other.min_), sum(max_, other.max_)};
+}
+Interval Interval::operator-(const Interval& other) const {
+  if (empty() || other.empty()) return nothing();
+  const value_type least = other.max_ == s_max ? 0 : std::max<value_type>(min_ - other.max_, 0);
+  return {least, max_ == s_max ? s_max : max_ - other.min_};
+}
+Interval Interval::operator*(const Interval& other) const {
+  if (empty() || other.empty()) return nothing();
+  return {product(min_, other.min_), product(max_, other.max_)};
+}
+Interval Interval::operator&(const Interval& other) const {
+  return {std::max(min_, other.min_), std::min(max_, other.max_)};
+}
+std::ostream& operator<<(std::ostream& out, const Interval& interval) {
+  if (interval.empty()) return out << "Interval(empty)";
+  out << "Interval(" << interval.get_min_val() << ", ";
+  if (!interval.has_upper_bound()) return out << "...)";
+  return out << interval.get_max_val() << ")";
+}
 
 Dimension::Dimension(value_type length) : Dimension(from(guarded([&] { return tenon::Dimension(length); }))) {}
 Dimension::Dimension(value_type min, value_type max) : min_(min == -1 ? 0 : min), max_(max == -1 ? kUnbounded : max) {
@@ -283,12 +354,15 @@ struct Allocator::Default final : Allocator::Base {
   }
   bool equals(const Base& other) const override { return dynamic_cast<const Default*>(&other) != nullptr; }
 };
-Allocator::Allocator() {
+const std::shared_ptr<Allocator::Base>& Allocator::default_impl() {
   static const std::shared_ptr<Base> only = std::make_shared<Default>();
-  impl_ = only;
+  return only;
 }
-bool Allocator::is_default() const noexcept { return dynamic_cast<const Default*>(impl_.get()) != nullptr; }
+Allocator::Allocator() : impl_(default_impl()) {}
+bool Allocator::is_default() const noexcept { return impl_ == default_impl(); }
 
+ITensor::ITensor(tenon::Tensor&& from_tensor, std::shared_ptr<void> held)
+    : owner(std::move(held)), tensor(std::move(from_tensor)), type(from(tensor.element_type())) {}
 void ITensor::set(tenon::Tensor from_tensor) {
   tensor = std::move(from_tensor);
   type = from(tensor.element_type());
@@ -306,13 +380,17 @@ const Shape& ITensor::shape() const {
 
 namespace {
 
+std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape) {
+  return guarded([&] {
+    OPENVINO_ASSERT(type.is_static(), "a tensor's element type must be static");
+    return detail::shared(tenon::Tensor(to(type), to(shape)));
+  });
+}
 std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape, const Allocator& allocator) {
   return guarded([&] {
     OPENVINO_ASSERT(type.is_static(), "a tensor's element type must be static");
     OPENVINO_ASSERT(allocator, "Allocator was not initialized");
-    if (allocator.is_default() || type == element::string) {
-      return std::make_shared<ITensor>(tenon::Tensor(to(type), to(shape)));
-    }
+    if (allocator.is_default() || type == element::string) return allocated(type, shape);
     const auto bytes = tenon::checked_size_bytes(to(type), to(shape));
     OPENVINO_ASSERT(bytes, "the size of a tensor of shape ", shape, " overflows");
     // The device may still read it when the program has no tensor any more, so the memory itself gives it back.
@@ -321,8 +399,7 @@ std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape
     OPENVINO_ASSERT(data, "the allocator has no ", *bytes, " bytes");
     auto memory = tenon::HostMemory::borrow(
         data, *bytes, false, [owned, data, bytes = *bytes]() mutable { owned.deallocate(data, bytes, 64); });
-    return std::make_shared<ITensor>(
-        tenon::Tensor(tenon::TensorInfo{to(type), to(shape), {}}, tenon::Ref<tenon::Memory>(memory)));
+    return detail::shared(tenon::Tensor(tenon::TensorInfo{to(type), to(shape), {}}, tenon::Ref<tenon::Memory>(memory)));
   });
 }
 std::shared_ptr<ITensor> borrowed(const element::Type& type, const Shape& shape, const void* data,
@@ -330,7 +407,7 @@ std::shared_ptr<ITensor> borrowed(const element::Type& type, const Shape& shape,
   return guarded([&] {
     OPENVINO_ASSERT(type.is_static(), "a tensor's element type must be static");
     const tenon::ByteStrides bytes(strides.begin(), strides.end());
-    auto tensor = std::make_shared<ITensor>(tenon::Tensor(to(type), to(shape), const_cast<void*>(data), bytes));
+    auto tensor = detail::shared(tenon::Tensor(to(type), to(shape), const_cast<void*>(data), bytes));
     tensor->read_only = read_only;
     return tensor;
   });
@@ -338,6 +415,7 @@ std::shared_ptr<ITensor> borrowed(const element::Type& type, const Shape& shape,
 
 }  // namespace
 
+Tensor::Tensor(const element::Type& type, const Shape& shape) : _impl(allocated(type, shape)) {}
 Tensor::Tensor(const element::Type& type, const Shape& shape, const Allocator& allocator)
     : _impl(allocated(type, shape, allocator)) {}
 Tensor::Tensor(const element::Type& type, const Shape& shape, void* host_ptr, const Strides& strides)
@@ -368,9 +446,9 @@ Tensor::Tensor(const Tensor& other, const Coordinate& begin, const Coordinate& e
   _impl->read_only = other.impl()->read_only;
 }
 Tensor::Tensor(const Tensor& other, const std::shared_ptr<void>& owner) {
-  const tenon::Tensor& tensor = to(other);
   _impl = std::make_shared<ITensor>(
-      tensor, std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(owner, other.impl()->owner));
+      tenon::Tensor(to(other)),
+      std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(owner, other.impl()->owner));
 }
 void Tensor::type_check(const Tensor&) {}
 

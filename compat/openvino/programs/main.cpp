@@ -115,6 +115,8 @@ int main(int argc, char** argv) {
   run("preprocessing", preprocessing);
   run("dynamic shapes", dynamic_shapes);
   run("building", building);
+  run("attributes", attributes);
+  run("frontends", frontends);
   std::cout.rdbuf(console);
   if (argc < 2) {
     std::cout << printed.str();

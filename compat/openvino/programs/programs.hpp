@@ -52,3 +52,5 @@ void properties();
 void preprocessing();
 void dynamic_shapes();
 void building();
+void attributes();
+void frontends();

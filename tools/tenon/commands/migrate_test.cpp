@@ -52,7 +52,7 @@ TEST_F(Migrate, SaysWhatAProjectUses) {
         "find_package(Other COMPONENTS Runtime)\n"
         "target_link_libraries(app PRIVATE openvino::runtime openvino::frontend::onnx)\n");
   write("src/main.cpp",
-        "#include <openvino/openvino.hpp>\n#include \"openvino/core/op_extension.hpp\"\n#include <vector>\n"
+        "#include <openvino/openvino.hpp>\n#include \"openvino/core/symbol.hpp\"\n#include <vector>\n"
         "// ov::Symbol and #include <openvino/op/abs.hpp> in a comment\n"
         "const char* text = \"ov::Symbol\"; const char* raw = R\"(ov::Symbol \" )\";\n"
         "namespace opp = ov::preprocess;\n"
@@ -67,8 +67,8 @@ TEST_F(Migrate, SaysWhatAProjectUses) {
   ASSERT_EQ(report.at("apis").size(), 1);
   EXPECT_EQ(state(report, "openvino/openvino.hpp"), "there");
   EXPECT_EQ(state(report, "openvino/op/abs.hpp"), "not used");
-  EXPECT_EQ(state(report, "openvino/core/op_extension.hpp"), "absent");
-  EXPECT_NE(use(report, "openvino/core/op_extension.hpp").at("reason"), "");
+  EXPECT_EQ(state(report, "openvino/core/symbol.hpp"), "absent");
+  EXPECT_NE(use(report, "openvino/core/symbol.hpp").at("reason"), "");
   EXPECT_EQ(state(report, "ov::Core"), "there");
   EXPECT_EQ(use(report, "ov::Core").at("line"), 8);
   EXPECT_EQ(use(report, "ov::Core").at("file"), "./src/main.cpp");

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <istream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -27,24 +28,29 @@ class Any;
 using AnyMap = std::map<std::string, Any>;
 
 namespace util {
-/// A program may specialise these for its own types; without, >> and << are used.
+/// From and to text. A program may specialise these for its own types; without, >> and << are used.
 template <typename T, typename = void>
-struct Read;
+struct Read {
+  using Default = void;
+  void operator()(std::istream& in, T& value) const;
+};
 template <typename T>
-struct Write;
+struct Write {
+  using Default = void;
+  void operator()(std::ostream& out, const T& value) const;
+};
 }  // namespace util
 
 namespace detail {
+/// Whether a program has specialised them.
 template <typename T, typename = void>
-struct HasRead : std::false_type {};
+struct HasRead : std::true_type {};
 template <typename T>
-struct HasRead<T, std::void_t<decltype(util::Read<T>{}(std::declval<std::istream&>(), std::declval<T&>()))>>
-    : std::true_type {};
+struct HasRead<T, typename util::Read<T>::Default> : std::false_type {};
 template <typename T, typename = void>
-struct HasWrite : std::false_type {};
+struct HasWrite : std::true_type {};
 template <typename T>
-struct HasWrite<T, std::void_t<decltype(util::Write<T>{}(std::declval<std::ostream&>(), std::declval<const T&>()))>>
-    : std::true_type {};
+struct HasWrite<T, typename util::Write<T>::Default> : std::false_type {};
 template <typename T, typename = void>
 struct Streams : std::false_type {};
 template <typename T>
@@ -209,6 +215,16 @@ bool parse(const std::string& text, std::map<K, V>& map) {
 }  // namespace detail
 
 namespace util {
+/// Takes all that is left of the text. @errors Exception: it is no T.
+template <typename T, typename Enable>
+void Read<T, Enable>::operator()(std::istream& in, T& value) const {
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!detail::parse(text, value)) OPENVINO_THROW("\"", text, "\" is no ", typeid(T).name());
+}
+template <typename T>
+void Write<T>::operator()(std::ostream& out, const T& value) const {
+  detail::print(out, value);
+}
 template <typename T>
 std::string to_string(const T& value) {
   std::ostringstream out;
@@ -269,6 +285,10 @@ class OPENVINO_API Any {
   void print(std::ostream& out) const {
     if (held_) held_->print(out);
   }
+  /// The value, of the type that it has, from text. @errors Exception: the text is no such value.
+  void read(std::istream& in) {
+    if (held_) held_->read(in);
+  }
   // A friend, which no type that converts to Any finds.
   friend std::ostream& operator<<(std::ostream& out, const Any& any) {
     any.print(out);
@@ -284,6 +304,7 @@ class OPENVINO_API Any {
     virtual void* address() = 0;
     virtual void take(Base& from) = 0;  ///< The value of another of this type.
     virtual void print(std::ostream& out) const = 0;
+    virtual void read(std::istream& in) = 0;
     virtual bool equals(const Base& other) const = 0;
     virtual bool as_integer(long long& value) const = 0;
     virtual bool as_double(double& value) const = 0;
@@ -297,6 +318,9 @@ class OPENVINO_API Any {
       if constexpr (std::is_move_assignable_v<T>) value = std::move(static_cast<Holder&>(from).value);
     }
     void print(std::ostream& out) const override { detail::print(out, value); }
+    void read(std::istream& in) override {
+      if constexpr (std::is_copy_constructible_v<T>) util::Read<T>{}(in, value);
+    }
     bool equals(const Base& other) const override {
       if (type() != other.type()) return false;
       if constexpr (detail::Compares<T>::value)

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "openvino/core/core_visibility.hpp"
+#include "openvino/core/interval.hpp"
 
 namespace ov {
 
@@ -35,6 +36,7 @@ class OPENVINO_API Dimension {
   value_type get_length() const;
   value_type get_min_length() const { return min_; }
   value_type get_max_length() const { return max_ == kUnbounded ? -1 : max_; }
+  Interval get_interval() const { return {min_, max_}; }
 
   bool operator==(const Dimension& other) const { return min_ == other.min_ && max_ == other.max_; }
   bool operator!=(const Dimension& other) const { return !(*this == other); }

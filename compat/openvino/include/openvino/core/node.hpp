@@ -2,8 +2,12 @@
 // Nodes of a model.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <deque>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <set>
 #include <string>
@@ -18,6 +22,12 @@
 #include "openvino/runtime/tensor.hpp"
 
 namespace ov {
+
+class AttributeVisitor;
+namespace op {
+struct AutoBroadcastSpec;
+}
+using EvaluationContext = RTMap;
 
 /// An operation in a model. As long as any handle on a node is held, the same node has the same address.
 class OPENVINO_API Node : public std::enable_shared_from_this<Node> {
@@ -81,13 +91,25 @@ class OPENVINO_API Node : public std::enable_shared_from_this<Node> {
 
   void set_argument(std::size_t index, const Output<Node>& source);
   void set_arguments(const OutputVector& sources);
-  void validate_and_infer_types();
+  virtual void validate_and_infer_types();
   void revalidate_and_infer_types() { validate_and_infer_types(); }
-  std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const;
+  void constructor_validate_and_infer_types() { validate_and_infer_types(); }
+  void set_output_size(std::size_t count);
+  void set_output_type(std::size_t index, const element::Type& type, const PartialShape& shape);
+  /// Shows the visitor each attribute, under its name in files of models. What it changes is checked, and shapes follow.
+  virtual bool visit_attributes(AttributeVisitor& visitor);
+  /// How inputs' shapes become one; NONE for operations that do not say.
+  op::AutoBroadcastSpec get_autob() const;
+  bool has_same_type(const std::shared_ptr<const Node>& other) const {
+    return get_output_size() == other->get_output_size() && get_element_type() == other->get_element_type() &&
+           get_shape() == other->get_shape();
+  }
+  virtual std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const;
   std::shared_ptr<Node> copy_with_new_inputs(const OutputVector& inputs) const { return clone_with_new_inputs(inputs); }
-  bool has_evaluate() const;
+  virtual bool has_evaluate() const;
   /// Computes with the reference kernel. @return false: there is none.
-  bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
+  virtual bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
+  virtual bool evaluate(TensorVector& outputs, const TensorVector& inputs, const EvaluationContext& context) const;
   bool operator<(const Node& other) const;
 
   struct Impl;
@@ -101,4 +123,20 @@ using NodeTypeInfo = Node::type_info_t;
 OPENVINO_API std::ostream& operator<<(std::ostream& out, const Node& node);
 OPENVINO_API std::ostream& operator<<(std::ostream& out, const Node* node);
 
+/// A node's inputs, attributes or shapes do not fit.
+class OPENVINO_API NodeValidationFailure : public AssertFailure {
+ public:
+  [[noreturn]] static void create(const char* file, int line, const char* check_string, const Node* node,
+                                  const std::string& explanation);
+  explicit NodeValidationFailure(const std::string& what_arg) : AssertFailure(what_arg) {}
+  ~NodeValidationFailure() override;
+};
+
 }  // namespace ov
+
+#define OV_TENON_NODE_CHECK(node, condition, ...)                                                                   \
+  do {                                                                                                              \
+    if (!static_cast<bool>(condition))                                                                              \
+      ::ov::NodeValidationFailure::create(__FILE__, __LINE__, #condition, node, ::ov::detail::joined(__VA_ARGS__)); \
+  } while (0)
+#define NODE_VALIDATION_CHECK(node, ...) OV_TENON_NODE_CHECK(node, __VA_ARGS__, "")

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "openvino/core/axis_set.hpp"
 #include "openvino/core/core_visibility.hpp"
+#include "openvino/core/strides.hpp"
 
 namespace ov {
 

@@ -7,24 +7,24 @@
 namespace ov {
 namespace op {
 namespace v3 {
-class OPENVINO_API Assign : public Node {
+class OPENVINO_API Assign : public Op {
  public:
   OPENVINO_OP("Assign", "opset3")
   Assign(const Output<Node>& value, const std::string& variable_id)
-      : Node(ov::detail::make_op("Assign", 3, {value}, {{"variable_id", variable_id}})) {}
-  explicit Assign(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+      : Op(ov::detail::make_op("Assign", 3, {value}, {{"variable_id", variable_id}})) {}
+  explicit Assign(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {}
 };
 }  // namespace v3
 namespace v6 {
-class OPENVINO_API Assign : public Node {
+class OPENVINO_API Assign : public Op {
  public:
   OPENVINO_OP("Assign", "opset6")
   Assign(const Output<Node>& value, const std::shared_ptr<util::Variable>& variable)
-      : Node(ov::detail::make_op("Assign", 6, {value},
-                                 {{"variable_id", variable->get_info().variable_id},
-                                  {"variable_type", variable->get_info().data_type},
-                                  {"variable_shape", variable->get_info().data_shape.to_string()}})) {}
-  explicit Assign(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+      : Op(ov::detail::make_op("Assign", 6, {value},
+                               {{"variable_id", variable->get_info().variable_id},
+                                {"variable_type", variable->get_info().data_type},
+                                {"variable_shape", variable->get_info().data_shape.to_string()}})) {}
+  explicit Assign(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {}
 };
 }  // namespace v6
 }  // namespace op

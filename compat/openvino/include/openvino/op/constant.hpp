@@ -12,12 +12,13 @@
 #include "openvino/core/axis_vector.hpp"
 #include "openvino/core/node.hpp"
 #include "openvino/core/rtti.hpp"
+#include "openvino/op/op.hpp"
 #include "openvino/runtime/tensor.hpp"
 
 namespace ov {
 namespace op {
 namespace v0 {
-class OPENVINO_API Constant : public Node {
+class OPENVINO_API Constant : public Op {
  public:
   OPENVINO_RTTI("Constant", "opset1")
   /// Shares the tensor's memory, whose content must not change.
@@ -33,7 +34,7 @@ class OPENVINO_API Constant : public Node {
   template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   Constant(const element::Type& type, const Shape& shape, T value)
       : Constant(type, shape, std::vector<Wide<T>>{static_cast<Wide<T>>(value)}) {}
-  explicit Constant(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+  explicit Constant(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {}
   template <typename T>
   static std::shared_ptr<Constant> create(const element::Type& type, const Shape& shape, const std::vector<T>& values) {
     return std::make_shared<Constant>(type, shape, values);

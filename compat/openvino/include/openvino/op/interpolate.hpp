@@ -7,16 +7,16 @@
 namespace ov {
 namespace op {
 namespace v4 {
-class OPENVINO_API Interpolate : public Node, public util::InterpolateBase {
+class OPENVINO_API Interpolate : public Op, public util::InterpolateBase {
  public:
   OPENVINO_OP("Interpolate", "opset4")
   Interpolate(const Output<Node>& image, const Output<Node>& sizes, const Output<Node>& scales,
               const Output<Node>& axes, const InterpolateAttrs& attrs)
-      : Node(make(4, {image, sizes, scales, axes}, attrs)) {}
+      : Op(make(4, {image, sizes, scales, axes}, attrs)) {}
   Interpolate(const Output<Node>& image, const Output<Node>& sizes, const Output<Node>& scales,
               const InterpolateAttrs& attrs)
-      : Node(make(4, {image, sizes, scales}, attrs)) {}
-  explicit Interpolate(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+      : Op(make(4, {image, sizes, scales}, attrs)) {}
+  explicit Interpolate(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {}
 
  protected:
   static std::shared_ptr<Impl> make(unsigned opset, const OutputVector& inputs, const InterpolateAttrs& attrs) {

@@ -7,23 +7,23 @@
 namespace ov {
 namespace op {
 namespace v3 {
-class OPENVINO_API ReadValue : public Node {
+class OPENVINO_API ReadValue : public Op {
  public:
   OPENVINO_OP("ReadValue", "opset3")
   ReadValue(const Output<Node>& initial, const std::string& variable_id)
-      : Node(ov::detail::make_op("ReadValue", 3, {initial}, {{"variable_id", variable_id}})) {}
-  explicit ReadValue(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+      : Op(ov::detail::make_op("ReadValue", 3, {initial}, {{"variable_id", variable_id}})) {}
+  explicit ReadValue(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {}
 };
 }  // namespace v3
 namespace v6 {
-class OPENVINO_API ReadValue : public Node {
+class OPENVINO_API ReadValue : public Op {
  public:
   OPENVINO_OP("ReadValue", "opset6")
   ReadValue(const Output<Node>& initial, const std::shared_ptr<util::Variable>& variable)
-      : Node(make({initial}, variable->get_info())) {}
+      : Op(make({initial}, variable->get_info())) {}
   /// It begins with zeros.
-  explicit ReadValue(const std::shared_ptr<util::Variable>& variable) : Node(make({}, variable->get_info())) {}
-  explicit ReadValue(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+  explicit ReadValue(const std::shared_ptr<util::Variable>& variable) : Op(make({}, variable->get_info())) {}
+  explicit ReadValue(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {}
 
  private:
   static std::shared_ptr<Impl> make(const OutputVector& inputs, const util::VariableInfo& info) {

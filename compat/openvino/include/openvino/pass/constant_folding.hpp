@@ -9,6 +9,7 @@ namespace pass {
 
 class OPENVINO_API ConstantFolding : public ModelPass {
  public:
+  OPENVINO_MODEL_PASS_RTTI("ov::pass::ConstantFolding")
   bool run_on_model(const std::shared_ptr<Model>& model) override;
 };
 

@@ -3,16 +3,20 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "openvino/pass/pass.hpp"
+#include "openvino/pass/validate.hpp"
 
 namespace ov {
 namespace pass {
 
 class Manager {
  public:
+  Manager() = default;
+  explicit Manager(std::string) {}
   template <typename T, typename... Args>
   std::shared_ptr<T> register_pass(Args&&... args) {
     auto made = std::make_shared<T>(std::forward<Args>(args)...);
@@ -26,11 +30,18 @@ class Manager {
   /// @return Whether a pass changed the model.
   bool run_passes(const std::shared_ptr<Model>& model) {
     bool changed = false;
-    for (const std::shared_ptr<ModelPass>& pass : passes_) changed |= pass->run_on_model(model);
+    for (const std::shared_ptr<ModelPass>& pass : passes_) {
+      const bool by_this = pass->run_on_model(model);
+      if (by_this && validates_) model->validate_nodes_and_infer_types();
+      changed |= by_this;
+    }
     return changed;
   }
+  /// Whether types and shapes are inferred again after each pass that changed the model.
+  void set_per_pass_validation(bool validates) { validates_ = validates; }
 
  private:
+  bool validates_ = true;
   std::vector<std::shared_ptr<ModelPass>> passes_;
 };
 

@@ -13,6 +13,7 @@ namespace pass {
 
 class Serialize : public ModelPass {
  public:
+  OPENVINO_MODEL_PASS_RTTI("ov::pass::Serialize")
   explicit Serialize(std::filesystem::path xml_path, std::filesystem::path bin_path = {})
       : xml_path_(std::move(xml_path)), bin_path_(std::move(bin_path)) {}
   bool run_on_model(const std::shared_ptr<Model>& model) override {

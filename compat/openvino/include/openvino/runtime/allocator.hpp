@@ -58,6 +58,7 @@ class OPENVINO_API Allocator {
     A allocator;
   };
   struct Default;
+  static const std::shared_ptr<Base>& default_impl();
   std::shared_ptr<Base> impl_;
 };
 

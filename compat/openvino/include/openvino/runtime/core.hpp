@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "openvino/core/except.hpp"
+#include "openvino/core/extension.hpp"
 #include "openvino/core/log.hpp"
 #include "openvino/core/model.hpp"
+#include "openvino/core/op_extension.hpp"
 #include "openvino/core/version.hpp"
+#include "openvino/op/op.hpp"
 #include "openvino/runtime/common.hpp"
 #include "openvino/runtime/compiled_model.hpp"
 #include "openvino/runtime/exception.hpp"
@@ -194,11 +197,29 @@ class OPENVINO_RUNTIME_API Core {
   /// Loads a module of a Tenon device. @errors Exception: a plugin of OpenVINO, which has another interface.
   void register_plugin(const std::string& plugin, const std::string& device_name, const AnyMap& config = {});
   void unload_plugin(const std::string& device_name);
-  /// Extensions are classes of the original's, with its layout in memory: they cannot be loaded here.
-  template <typename... T>
-  void add_extension(const T&...) {
-    static_assert(sizeof...(T) > 1000,
-                  "Tenon loads no extensions of OpenVINO: its operations are those of openvino/op/ops.hpp");
+  /// @errors NotImplemented, always: devices compute the operations of Tenon's table; an extension is a class of the original's, or of the
+  /// program's, that none of them knows.
+  void add_extension(const std::filesystem::path& library_path);
+  void add_extension(const std::shared_ptr<Extension>& extension);
+  void add_extension(const std::vector<std::shared_ptr<Extension>>& extensions);
+  template <typename T, std::enable_if_t<std::is_base_of_v<Extension, T>, bool> = true>
+  void add_extension(const T& extension) {
+    add_extension(std::shared_ptr<Extension>(std::make_shared<T>(extension)));
+  }
+  template <typename T, typename... More, std::enable_if_t<std::is_base_of_v<Extension, T>, bool> = true>
+  void add_extension(const T& extension, More&&... more) {
+    add_extension(extension);
+    add_extension(std::forward<More>(more)...);
+  }
+  template <typename T, std::enable_if_t<std::is_base_of_v<op::Op, T>, bool> = true>
+  void add_extension() {
+    add_extension(std::shared_ptr<Extension>(std::make_shared<OpExtension<T>>()));
+  }
+  template <typename T, typename... More,
+            std::enable_if_t<std::is_base_of_v<op::Op, T> && sizeof...(More), bool> = true>
+  void add_extension() {
+    add_extension<T>();
+    add_extension<More...>();
   }
 
   struct Impl;

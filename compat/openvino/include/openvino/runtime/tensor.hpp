@@ -26,7 +26,8 @@ class ITensor;
 class OPENVINO_API Tensor {
  public:
   Tensor() = default;
-  Tensor(const element::Type& type, const Shape& shape, const Allocator& allocator = {});
+  Tensor(const element::Type& type, const Shape& shape);
+  Tensor(const element::Type& type, const Shape& shape, const Allocator& allocator);
   /// @param strides  In bytes; empty means packed.
   Tensor(const element::Type& type, const Shape& shape, void* host_ptr, const Strides& strides = {});
   /// What is written to it is refused.

@@ -6,85 +6,27 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <ostream>
 
-#include "openvino/core/core_visibility.hpp"
+#include "openvino/core/type/small_float.hpp"
 
 namespace ov {
 
 /// A number of 8 bits of exponent and 7 of fraction. It computes as float does, and rounds to the nearest, ties to even.
-class bfloat16 {
+class bfloat16 : public detail::SmallFloat<bfloat16, std::uint16_t> {
  public:
   bfloat16() = default;
-  bfloat16(float value) : bits_(rounded(value)) {}
+  bfloat16(float value) : SmallFloat(rounded(value)) {}
   template <typename I>
   explicit bfloat16(I value) : bfloat16(static_cast<float>(value)) {}
-  static constexpr bfloat16 from_bits(std::uint16_t bits) { return bfloat16(bits, true); }
-  std::uint16_t to_bits() const { return bits_; }
+  bfloat16(std::uint32_t sign, std::uint32_t biased_exponent, std::uint32_t fraction)
+      : SmallFloat(static_cast<std::uint16_t>(sign << 15 | biased_exponent << 7 | fraction)) {}
+  using SmallFloat::from_bits;
+  using SmallFloat::to_bits;
   operator float() const;
 
-  template <typename T>
-  bool operator==(const T& other) const {
-    return static_cast<float>(*this) == static_cast<float>(other);
-  }
-  template <typename T>
-  bool operator!=(const T& other) const {
-    return !(*this == other);
-  }
-  template <typename T>
-  bool operator<(const T& other) const {
-    return static_cast<float>(*this) < static_cast<float>(other);
-  }
-  template <typename T>
-  bool operator<=(const T& other) const {
-    return static_cast<float>(*this) <= static_cast<float>(other);
-  }
-  template <typename T>
-  bool operator>(const T& other) const {
-    return static_cast<float>(*this) > static_cast<float>(other);
-  }
-  template <typename T>
-  bool operator>=(const T& other) const {
-    return static_cast<float>(*this) >= static_cast<float>(other);
-  }
-  template <typename T>
-  bfloat16 operator+(const T& other) const {
-    return bfloat16(static_cast<float>(*this) + static_cast<float>(other));
-  }
-  template <typename T>
-  bfloat16 operator-(const T& other) const {
-    return bfloat16(static_cast<float>(*this) - static_cast<float>(other));
-  }
-  template <typename T>
-  bfloat16 operator*(const T& other) const {
-    return bfloat16(static_cast<float>(*this) * static_cast<float>(other));
-  }
-  template <typename T>
-  bfloat16 operator/(const T& other) const {
-    return bfloat16(static_cast<float>(*this) / static_cast<float>(other));
-  }
-  template <typename T>
-  bfloat16& operator+=(const T& other) {
-    return *this = *this + other;
-  }
-  template <typename T>
-  bfloat16& operator-=(const T& other) {
-    return *this = *this - other;
-  }
-  template <typename T>
-  bfloat16& operator*=(const T& other) {
-    return *this = *this * other;
-  }
-  template <typename T>
-  bfloat16& operator/=(const T& other) {
-    return *this = *this / other;
-  }
-  friend std::ostream& operator<<(std::ostream& out, const bfloat16& value) { return out << static_cast<float>(value); }
-
  private:
-  constexpr bfloat16(std::uint16_t bits, bool) : bits_(bits) {}
+  friend class detail::SmallFloat<bfloat16, std::uint16_t>;
   static std::uint16_t rounded(float value);
-  std::uint16_t bits_;
 };
 
 inline bfloat16::operator float() const {

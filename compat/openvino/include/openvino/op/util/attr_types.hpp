@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "openvino/core/axis_set.hpp"
+#include "openvino/core/enum_names.hpp"
 #include "openvino/core/partial_shape.hpp"
 #include "openvino/core/preprocess/padding_mode.hpp"
 #include "openvino/core/type/element_type.hpp"
@@ -28,17 +31,46 @@ enum class RecurrentSequenceDirection { FORWARD, REVERSE, BIDIRECTIONAL };
 /// Reduction of ScatterElementsUpdate and of ScatterNDUpdate.
 enum class ScatterElementsReduction { NONE, SUM, PROD, MIN, MAX, MEAN };
 enum class ScatterNDReduction { NONE, SUM, SUB, PROD, MIN, MAX };
+enum class FillMode { ZERO, LOWEST };
+
+/// The texts of enumerators as files of models spell them.
+#define OV_TENON_ENUM_TEXTS(Type, ...) \
+  inline ov::detail::EnumTexts enum_texts(Type) { return {#Type, {__VA_ARGS__}}; }
+OV_TENON_ENUM_TEXTS(PadType, "explicit", "same_lower", "same_upper", "valid")
+OV_TENON_ENUM_TEXTS(RoundingType, "floor", "ceil", "ceil_torch")
+OV_TENON_ENUM_TEXTS(AutoBroadcastType, "none", "numpy", "pdpd")
+OV_TENON_ENUM_TEXTS(BroadcastType, "explicit", "numpy", "pdpd", "bidirectional")
+OV_TENON_ENUM_TEXTS(EpsMode, "add", "max")
+OV_TENON_ENUM_TEXTS(MVNEpsMode, "inside_sqrt", "outside_sqrt")
+OV_TENON_ENUM_TEXTS(TopKSortType, "none", "index", "value")
+OV_TENON_ENUM_TEXTS(TopKMode, "max", "min")
+OV_TENON_ENUM_TEXTS(GeluApproximationMode, "TANH", "ERF")
+OV_TENON_ENUM_TEXTS(RecurrentSequenceDirection, "forward", "reverse", "bidirectional")
+OV_TENON_ENUM_TEXTS(ScatterElementsReduction, "none", "sum", "prod", "min", "max", "mean")
+OV_TENON_ENUM_TEXTS(ScatterNDReduction, "none", "sum", "sub", "prod", "min", "max")
+OV_TENON_ENUM_TEXTS(PadMode, "constant", "edge", "reflect", "symmetric")
+OV_TENON_ENUM_TEXTS(FillMode, "zero", "lowest")
 
 /// How the shapes of two inputs become one.
 struct AutoBroadcastSpec {
   AutoBroadcastSpec() = default;
   AutoBroadcastSpec(AutoBroadcastType type) : m_type(type) {}
+  AutoBroadcastSpec(const char* type) : m_type(as_enum<AutoBroadcastType>(type)) {}
+  AutoBroadcastSpec(AutoBroadcastType type, std::int64_t axis) : m_type(type), m_axis(axis) {}
+  bool operator==(const AutoBroadcastSpec& other) const { return m_type == other.m_type && m_axis == other.m_axis; }
+  bool operator!=(const AutoBroadcastSpec& other) const { return !(*this == other); }
   AutoBroadcastType m_type = AutoBroadcastType::NONE;
+  std::int64_t m_axis = 0;  ///< For PDPD.
 };
 struct BroadcastModeSpec {
   BroadcastModeSpec() = default;
   BroadcastModeSpec(BroadcastType type) : m_type(type) {}
+  BroadcastModeSpec(const char* type) : m_type(as_enum<BroadcastType>(type)) {}
+  BroadcastModeSpec(BroadcastType type, std::int64_t axis) : m_type(type), m_axis(axis) {}
+  bool operator==(const BroadcastModeSpec& other) const { return m_type == other.m_type && m_axis == other.m_axis; }
+  bool operator!=(const BroadcastModeSpec& other) const { return !(*this == other); }
   BroadcastType m_type = BroadcastType::NUMPY;
+  std::int64_t m_axis = 0;  ///< For PDPD.
 };
 
 namespace util {
@@ -54,6 +86,9 @@ class Variable {
   Variable() = default;
   explicit Variable(const VariableInfo& info) : info_(info) {}
   const VariableInfo& get_info() const { return info_; }
+  void update(const VariableInfo& info) { info_ = info; }
+  void update_data_shape(const PartialShape& shape) { info_.data_shape = shape; }
+  void update_data_type(const element::Type& type) { info_.data_type = type; }
 
  private:
   VariableInfo info_;
@@ -70,6 +105,17 @@ struct InterpolateBase {
     ALIGN_CORNERS
   };
   enum class NearestMode { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, FLOOR, CEIL, SIMPLE };
+  friend ov::detail::EnumTexts enum_texts(InterpolateMode) {
+    return {"InterpolateMode", {"nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"}};
+  }
+  friend ov::detail::EnumTexts enum_texts(ShapeCalcMode) { return {"ShapeCalcMode", {"sizes", "scales"}}; }
+  friend ov::detail::EnumTexts enum_texts(CoordinateTransformMode) {
+    return {"CoordinateTransformMode",
+            {"half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"}};
+  }
+  friend ov::detail::EnumTexts enum_texts(NearestMode) {
+    return {"NearestMode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"}};
+  }
   struct InterpolateAttrs {
     InterpolateMode mode = InterpolateMode::NEAREST;
     ShapeCalcMode shape_calculation_mode = ShapeCalcMode::SIZES;
@@ -93,6 +139,13 @@ struct InterpolateBase {
           nearest_mode(nearest),
           antialias(smooth),
           cube_coeff(coefficient) {}
+    bool operator==(const InterpolateAttrs& other) const {
+      return std::tie(mode, shape_calculation_mode, pads_begin, pads_end, coordinate_transformation_mode, nearest_mode,
+                      antialias, cube_coeff) == std::tie(other.mode, other.shape_calculation_mode, other.pads_begin,
+                                                         other.pads_end, other.coordinate_transformation_mode,
+                                                         other.nearest_mode, other.antialias, other.cube_coeff);
+    }
+    bool operator!=(const InterpolateAttrs& other) const { return !(*this == other); }
   };
 };
 }  // namespace util

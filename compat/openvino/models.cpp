@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models, and what is done with whole ones.
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iomanip>
+#include <map>
+#include <ostream>
+#include <set>
+#include <sstream>
+
+#include <openvino/core/graph_util.hpp>
+#include <openvino/core/model.hpp>
+#include <openvino/core/rt_info.hpp>
+#include <openvino/op/util/op_types.hpp>
+#include <openvino/pass/constant_folding.hpp>
+#include <openvino/pass/visualize_tree.hpp>
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/passes/compress.hpp>
+#include <tenon/graph/passes/pass.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+
+#include "graph.hpp"
+
+namespace ov {
+
+using detail::from;
+using detail::guarded;
+using detail::Lock;
+using detail::model_of;
+using detail::to;
+
+namespace detail {
+
+std::shared_ptr<Model> from(std::shared_ptr<tenon::Model> model) {
+  if (!model) return nullptr;
+  auto impl = std::make_unique<Model::Impl>();
+  impl->model = std::move(model);
+  return std::make_shared<Model>(std::move(impl));
+}
+const std::shared_ptr<tenon::Model>& model_of(const std::shared_ptr<const Model>& model) {
+  if (!model) OPENVINO_THROW("the model is null");
+  store_rt_info(*model);
+  return model->impl().model;
+}
+void store_rt_info(const Model& model) {
+  const Lock lock(wrappers_mutex());
+  Model::Impl& impl = model.impl();
+  store(impl.rt_info, impl.rt_read, impl.model->get_rt_info());
+  guarded([&] {
+    for (const auto& node : impl.model->get_ordered_ops()) {
+      Node* wrapper = known_wrapper(node.get());
+      if (!wrapper) continue;
+      Node::Impl& each = wrapper->impl();
+      store(each.rt_info, each.rt_read, node->get_rt_info());
+      for (const auto& tensor : each.tensors)
+        if (tensor) store(tensor->impl().rt_info, tensor->impl().rt_read, tensor->impl().tensor->get_rt_info());
+    }
+  });
+}
+
+namespace {
+/// Reads the model's lists again after a change.
+void refresh(Model::Impl& impl) {
+  impl.parameters = list_of<op::v0::Parameter>(impl.model->get_parameters());
+  impl.results = list_of<op::v0::Result>(impl.model->get_results());
+  impl.sinks = list_of<Node>(impl.model->get_sinks());
+}
+}  // namespace
+void read_again(const Model& model) {
+  const Lock lock(wrappers_mutex());
+  refresh(model.impl());
+  model.impl().rt_read = false;
+  guarded([&] {
+    for (const auto& node : model.impl().model->get_ordered_ops()) {
+      Node* wrapper = known_wrapper(node.get());
+      if (!wrapper) continue;
+      wrapper->impl().rt_read = false;
+      for (const auto& tensor : wrapper->impl().tensors)
+        if (tensor) tensor->impl().rt_read = false;
+    }
+  });
+}
+}  // namespace detail
+
+namespace {
+template <typename... Args>
+std::unique_ptr<Model::Impl> new_model(Args&&... args) {
+  return guarded([&] {
+    auto impl = std::make_unique<Model::Impl>();
+    impl->model = std::make_shared<tenon::Model>(std::forward<Args>(args)...);
+    return impl;
+  });
+}
+tenon::ResultVector to_results(const ResultVector& results) { return detail::nodes_of<tenon::op::v0::Result>(results); }
+/// An output of a Result stands for that Result; others get one.
+tenon::ResultVector results_for(const OutputVector& outputs) {
+  return guarded([&] {
+    tenon::ResultVector results;
+    for (const tenon::Output<tenon::Node>& output : to(outputs)) {
+      auto result = std::dynamic_pointer_cast<tenon::op::v0::Result>(output.get_node_shared_ptr());
+      results.push_back(result ? result : std::make_shared<tenon::op::v0::Result>(output));
+    }
+    return results;
+  });
+}
+tenon::ParameterVector to_parameters(const ParameterVector& parameters) {
+  return detail::nodes_of<tenon::op::v0::Parameter>(parameters);
+}
+}  // namespace
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { detail::refresh(*impl_); }
+Model::Model(const OutputVector& results, const ParameterVector& parameters, const std::string& name)
+    : Model(new_model(results_for(results), to_parameters(parameters), name)) {}
+Model::Model(const std::shared_ptr<Node>& result, const ParameterVector& parameters, const std::string& name)
+    : Model(OutputVector(result ? result->outputs() : OutputVector()), parameters, name) {}
+Model::Model(const ResultVector& results, const ParameterVector& parameters, const std::string& name)
+    : Model(new_model(to_results(results), to_parameters(parameters), name)) {}
+Model::Model(const ResultVector& results, const SinkVector& sinks, const ParameterVector& parameters,
+             const std::string& name)
+    : Model(new_model(to_results(results), detail::nodes_of<tenon::Node>(sinks), to_parameters(parameters), name)) {}
+Model::Model(const OutputVector& results, const SinkVector& sinks, const ParameterVector& parameters,
+             const std::string& name)
+    : Model(new_model(results_for(results), detail::nodes_of<tenon::Node>(sinks), to_parameters(parameters), name)) {}
+Model::~Model() = default;
+
+const std::string& Model::get_name() const { return impl_->model->get_name(); }
+const std::string& Model::get_friendly_name() const { return impl_->model->get_friendly_name(); }
+void Model::set_friendly_name(const std::string& name) { impl_->model->set_friendly_name(name); }
+std::shared_ptr<Model> Model::clone() const {
+  detail::store_rt_info(*this);
+  return guarded([&] { return from(impl_->model->clone()); });
+}
+
+#define OV_TENON_PORTS(name)                                                                              \
+  std::vector<Output<Node>> Model::name##s() {                                                            \
+    return guarded([&] { return detail::ports_of<Node>(impl_->model->name##s()); });                      \
+  }                                                                                                       \
+  Output<Node> Model::name() {                                                                            \
+    return guarded([&] { return from(impl_->model->name()); });                                           \
+  }                                                                                                       \
+  Output<Node> Model::name(std::size_t index) {                                                           \
+    return guarded([&] { return from(impl_->model->name(index)); });                                      \
+  }                                                                                                       \
+  Output<Node> Model::name(const std::string& tensor_name) {                                              \
+    return guarded([&] { return from(impl_->model->name(tensor_name)); });                                \
+  }                                                                                                       \
+  std::vector<Output<const Node>> Model::name##s() const {                                                \
+    return guarded([&] { return detail::ports_of<const Node>(std::as_const(*impl_->model).name##s()); }); \
+  }                                                                                                       \
+  Output<const Node> Model::name() const {                                                                \
+    return guarded([&] { return from(std::as_const(*impl_->model).name()); });                            \
+  }                                                                                                       \
+  Output<const Node> Model::name(std::size_t index) const {                                               \
+    return guarded([&] { return from(std::as_const(*impl_->model).name(index)); });                       \
+  }                                                                                                       \
+  Output<const Node> Model::name(const std::string& tensor_name) const {                                  \
+    return guarded([&] { return from(std::as_const(*impl_->model).name(tensor_name)); });                 \
+  }
+OV_TENON_PORTS(input)
+OV_TENON_PORTS(output)
+#undef OV_TENON_PORTS
+
+namespace {
+/// Changes a model, and reads its lists again.
+template <typename F>
+auto changed(Model::Impl& impl, F&& change) {
+  return guarded([&] {
+    if constexpr (std::is_void_v<decltype(change())>) {
+      change();
+      detail::refresh(impl);
+    } else {
+      auto result = change();
+      detail::refresh(impl);
+      return result;
+    }
+  });
+}
+}  // namespace
+Output<Node> Model::add_output(const std::string& tensor_name) {
+  return changed(*impl_, [&] { return from(impl_->model->add_output(tensor_name)); });
+}
+Output<Node> Model::add_output(const std::string& op_name, std::size_t output_index) {
+  for (const auto& node : get_ops())
+    if (node->get_friendly_name() == op_name) return add_output(node->output(output_index));
+  OPENVINO_THROW("the model ", get_friendly_name(), " has no node of the name ", op_name);
+}
+Output<Node> Model::add_output(const Output<Node>& port) {
+  return changed(*impl_, [&] { return from(impl_->model->add_output(to(port))); });
+}
+void Model::reshape(const PartialShape& shape) {
+  guarded([&] { impl_->model->reshape(to(shape)); });
+}
+namespace {
+template <typename Key, typename Result = Key>
+std::map<Result, tenon::PartialShape> shapes_of(const std::map<Key, PartialShape>& shapes) {
+  std::map<Result, tenon::PartialShape> result;
+  for (const auto& [key, shape] : shapes) {
+    if constexpr (std::is_same_v<Key, Result>)
+      result.emplace(key, to(shape));
+    else
+      result.emplace(to(key), to(shape));
+  }
+  return result;
+}
+}  // namespace
+void Model::reshape(const std::map<std::size_t, PartialShape>& shapes) {
+  guarded([&] { impl_->model->reshape(shapes_of(shapes)); });
+}
+void Model::reshape(const std::map<std::string, PartialShape>& shapes) {
+  guarded([&] { impl_->model->reshape(shapes_of(shapes)); });
+}
+void Model::reshape(const std::map<Output<Node>, PartialShape>& shapes) {
+  guarded([&] { impl_->model->reshape(shapes_of<Output<Node>, tenon::Output<tenon::Node>>(shapes)); });
+}
+std::size_t Model::get_output_size() const { return impl_->results.size(); }
+const element::Type& Model::get_output_element_type(std::size_t index) const {
+  return output(index).get_element_type();
+}
+const Shape& Model::get_output_shape(std::size_t index) const { return output(index).get_shape(); }
+const PartialShape& Model::get_output_partial_shape(std::size_t index) const {
+  return output(index).get_partial_shape();
+}
+std::shared_ptr<Node> Model::get_output_op(std::size_t index) const {
+  return std::const_pointer_cast<Node>(output(index).get_node_shared_ptr());
+}
+std::shared_ptr<Node> Model::get_result() const {
+  OPENVINO_ASSERT(impl_->results.size() == 1, "the model has ", impl_->results.size(), " outputs");
+  return impl_->results.front();
+}
+std::vector<std::shared_ptr<Node>> Model::get_ordered_ops() const {
+  return guarded([&] {
+    auto nodes = detail::list_of<Node>(impl_->model->get_ordered_ops());
+    for (const auto& node : nodes) node->input_values();  // Keeps the wrappers as long as the model.
+    return nodes;
+  });
+}
+std::vector<std::shared_ptr<Node>> Model::get_ops() const { return get_ordered_ops(); }
+std::size_t Model::get_graph_size() const { return impl_->model->get_ordered_ops().size(); }
+bool Model::is_dynamic() const { return impl_->model->is_dynamic(); }
+void Model::validate_nodes_and_infer_types() const {
+  guarded([&] { impl_->model->validate_nodes_and_infer_types(); });
+}
+const ParameterVector& Model::get_parameters() const { return impl_->parameters; }
+const ResultVector& Model::get_results() const { return impl_->results; }
+const SinkVector& Model::get_sinks() const { return impl_->sinks; }
+std::int64_t Model::get_parameter_index(const std::shared_ptr<op::v0::Parameter>& parameter) const {
+  const auto found = std::find(impl_->parameters.begin(), impl_->parameters.end(), parameter);
+  return found == impl_->parameters.end() ? -1 : found - impl_->parameters.begin();
+}
+std::int64_t Model::get_result_index(const Output<Node>& value) const {
+  return guarded([&] { return impl_->model->get_result_index(to(value)); });
+}
+std::int64_t Model::get_result_index(const Output<const Node>& value) const {
+  return get_result_index(Output<Node>(std::const_pointer_cast<Node>(value.get_node_shared_ptr()), value.get_index()));
+}
+void Model::replace_parameter(std::size_t index, const std::shared_ptr<op::v0::Parameter>& parameter) {
+  changed(*impl_, [&] { impl_->model->replace_parameter(index, to_parameters({parameter}).front()); });
+}
+void Model::add_results(const ResultVector& results) {
+  changed(*impl_, [&] { impl_->model->add_results(to_results(results)); });
+}
+void Model::remove_result(const std::shared_ptr<op::v0::Result>& result) {
+  changed(*impl_, [&] { impl_->model->remove_result(to_results({result}).front()); });
+}
+void Model::add_parameters(const ParameterVector& parameters) {
+  changed(*impl_, [&] { impl_->model->add_parameters(to_parameters(parameters)); });
+}
+void Model::remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter) {
+  changed(*impl_, [&] { impl_->model->remove_parameter(to_parameters({parameter}).front()); });
+}
+void Model::add_sinks(const SinkVector& sinks) {
+  changed(*impl_, [&] { impl_->model->add_sinks(detail::nodes_of<tenon::Node>(sinks)); });
+}
+bool Model::evaluate(TensorVector& outputs, const TensorVector& inputs) const {
+  return guarded([&] {
+    detail::store_outputs(outputs, tenon::evaluate(*impl_->model, detail::tensors_of(inputs)));
+    return true;
+  });
+}
+RTMap& Model::get_rt_info() {
+  return detail::read_rt_info(impl_->rt_info, impl_->rt_read, impl_->model->get_rt_info());
+}
+const RTMap& Model::get_rt_info() const { return const_cast<Model*>(this)->get_rt_info(); }
+namespace {
+const Any* find_value(const RTMap& map, const std::vector<std::string>& path) {
+  const RTMap* level = &map;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const auto found = level->find(path[i]);
+    if (found == level->end()) return nullptr;
+    if (i + 1 == path.size()) return &found->second;
+    if (!found->second.is<AnyMap>()) return nullptr;
+    level = &found->second.as<AnyMap>();
+  }
+  return nullptr;
+}
+}  // namespace
+bool Model::has_rt_info(const std::vector<std::string>& path) const {
+  return find_value(get_rt_info(), path) != nullptr;
+}
+const Any& Model::rt_value(const std::vector<std::string>& path) const {
+  const Any* found = find_value(get_rt_info(), path);
+  if (!found) OPENVINO_THROW("Cannot get runtime attribute. Path to runtime attribute is incorrect.");
+  return *found;
+}
+Any& Model::new_rt_value(const std::vector<std::string>& path) {
+  OPENVINO_ASSERT(!path.empty(), "the path of a value in rt_info is empty");
+  RTMap* level = &get_rt_info();
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    Any& next = (*level)[path[i]];
+    if (next.empty()) next = AnyMap();
+    level = &next.as<AnyMap>();
+  }
+  return (*level)[path.back()];
+}
+std::ostream& operator<<(std::ostream& out, const Model& model) {
+  const auto ports = [&](const char* name, const auto& list) {
+    out << name << ": [\n";
+    for (const auto& port : list) out << "  " << port << "\n";
+    out << "]";
+  };
+  out << "<Model: '" << model.get_friendly_name() << "'\n";
+  ports("inputs", model.inputs());
+  out << "\n";
+  ports("outputs", model.outputs());
+  return out << ">";
+}
+namespace {
+/// The axis N of each input whose layout has one.
+std::vector<std::pair<Output<const Node>, std::size_t>> batch_axes(const Model& model) {
+  std::vector<std::pair<Output<const Node>, std::size_t>> axes;
+  for (const auto& input : model.inputs()) {
+    const Layout layout = layout::get_layout(input);
+    if (!layout::has_batch(layout)) continue;
+    const std::int64_t axis = layout::batch_idx(layout);
+    axes.emplace_back(input, axis < 0 ? static_cast<std::size_t>(axis) + input.get_partial_shape().size()
+                                      : static_cast<std::size_t>(axis));
+  }
+  OPENVINO_ASSERT(!axes.empty(), "[ get_batch ] no input of the model '", model.get_friendly_name(),
+                  "' has a layout with N: set it by ov::layout::set_layout");
+  return axes;
+}
+}  // namespace
+Dimension get_batch(const std::shared_ptr<const Model>& model) {
+  OPENVINO_ASSERT(model, "the model is null");
+  Dimension batch;
+  for (const auto& [input, axis] : batch_axes(*model)) {
+    OPENVINO_ASSERT(Dimension::merge(batch, batch, input.get_partial_shape()[static_cast<std::ptrdiff_t>(axis)]),
+                    "get_batch: the inputs have different batches, ", input, " among them");
+  }
+  return batch;
+}
+void set_batch(const std::shared_ptr<Model>& model, Dimension batch_size) {
+  OPENVINO_ASSERT(model, "the model is null");
+  std::map<Output<Node>, PartialShape> shapes;
+  for (const auto& input : model->inputs()) shapes[input] = input.get_partial_shape();
+  for (const auto& [input, axis] : batch_axes(*model)) {
+    for (auto& [port, shape] : shapes)
+      if (port.get_node() == input.get_node()) shape[static_cast<std::ptrdiff_t>(axis)] = batch_size;
+  }
+  model->reshape(shapes);
+}
+
+void serialize(const std::shared_ptr<const Model>& model, const std::filesystem::path& xml_path,
+               const std::filesystem::path& bin_path) {
+  guarded([&] { tenon::serialize(*model_of(model), xml_path, bin_path); });
+}
+void save_model(const std::shared_ptr<const Model>& model, const std::filesystem::path& output_model,
+                bool compress_to_fp16) {
+  guarded([&] {
+    const auto copy = model_of(model)->clone();
+    if (compress_to_fp16) tenon::pass::compress_to_f16(*copy);
+    tenon::serialize(*copy, output_model);
+  });
+}
+pass::PassBase::~PassBase() = default;
+bool pass::ConstantFolding::run_on_model(const std::shared_ptr<Model>& model) {
+  return guarded([&] {
+    const auto& there = model_of(model);
+    const bool changed =
+        tenon::pass::Manager().add(tenon::pass::fold_constants({false, false, std::size_t{1} << 62})).run(there);
+    detail::read_again(*model);
+    return changed;
+  });
+}
+bool pass::VisualizeTree::run_on_model(const std::shared_ptr<Model>& model) {
+  OPENVINO_ASSERT(model, "the model is null");
+  std::filesystem::path path = file_;
+  if (path.extension() != ".dot") path += ".dot";
+  std::ofstream out(path);
+  const auto quoted = [](const std::string& text) {
+    std::ostringstream result;
+    result << std::quoted(text);
+    return result.str();
+  };
+  out << "digraph " << quoted(model->get_friendly_name()) << " {\n";
+  for (const auto& node : model->get_ordered_ops()) {
+    std::string label = std::string(node->get_type_name()) + "\\n" + node->get_friendly_name();
+    for (const auto& output : node->outputs())
+      label += "\\n" + detail::joined(output.get_element_type(), output.get_partial_shape());
+    std::vector<std::string> attributes{"shape=box", "label=\"" + label + "\""};
+    if (modify_) modify_(*node, attributes);
+    out << "  " << quoted(node->get_name()) << " [";
+    for (std::size_t i = 0; i < attributes.size(); ++i) out << (i ? ", " : "") << attributes[i];
+    out << "];\n";
+    for (const auto& source : node->input_values())
+      out << "  " << quoted(source.get_node()->get_name()) << " -> " << quoted(node->get_name()) << " [label=\""
+          << source.get_index() << "\"];\n";
+  }
+  out << "}\n";
+  out.close();
+  if (!out) OPENVINO_THROW("VisualizeTree cannot write ", path.string());
+  return false;
+}
+
+void replace_node(const std::shared_ptr<Node>& target, const OutputVector& replacement_values) {
+  OPENVINO_ASSERT(target, "replace_node of null");
+  OPENVINO_ASSERT(target->get_output_size() == replacement_values.size(), "replace_node: ", *target, " has ",
+                  target->get_output_size(), " outputs, the replacement ", replacement_values.size());
+  for (std::size_t i = 0; i < replacement_values.size(); ++i) target->output(i).replace(replacement_values[i]);
+}
+void replace_node(const std::shared_ptr<Node>& target, const std::shared_ptr<Node>& replacement) {
+  OPENVINO_ASSERT(target && replacement, "replace_node of null");
+  replace_node(target, replacement->outputs());
+}
+void replace_node(const std::shared_ptr<Node>& target, const std::shared_ptr<Node>& replacement,
+                  const std::vector<std::int64_t>& output_order) {
+  OPENVINO_ASSERT(target && replacement, "replace_node of null");
+  OutputVector values;
+  for (const std::int64_t index : output_order) values.push_back(replacement->output(static_cast<std::size_t>(index)));
+  replace_node(target, values);
+}
+bool replace_node_update_name(const std::shared_ptr<Node>& target, const std::shared_ptr<Node>& replacement) {
+  const auto is_result = [](const Input<Node>& input) { return op::util::is_output(input.get_node()); };
+  const auto readers = target->output(0).get_target_inputs();
+  // A node that the program knows as an output would change its name.
+  if (op::util::is_parameter(replacement) && std::any_of(readers.begin(), readers.end(), is_result)) return false;
+  replace_node(target, replacement);
+  replacement->set_friendly_name(target->get_friendly_name());
+  copy_runtime_info(target, replacement);
+  return true;
+}
+bool replace_output_update_name(Output<Node> node, const Output<Node>& node_input) {
+  const auto is_result = [](const Input<Node>& input) { return op::util::is_output(input.get_node()); };
+  const auto readers = node.get_target_inputs();
+  if (std::any_of(readers.begin(), readers.end(), is_result)) {
+    if (op::util::is_parameter(node_input.get_node()) || node_input.get_target_inputs().size() != 1) return false;
+    node_input.get_node_shared_ptr()->set_friendly_name(node.get_node()->get_friendly_name());
+  }
+  node.replace(node_input);
+  copy_runtime_info({node.get_node_shared_ptr(), node_input.get_node_shared_ptr()}, node_input.get_node_shared_ptr());
+  return true;
+}
+bool replace_outputs_update_name(OutputVector nodes, const OutputVector& node_inputs) {
+  OPENVINO_ASSERT(nodes.size() == node_inputs.size(), nodes.size(), " outputs, and ", node_inputs.size(),
+                  " to replace them");
+  bool all = true;
+  for (std::size_t i = 0; i < nodes.size(); ++i) all &= replace_output_update_name(nodes[i], node_inputs[i]);
+  return all;
+}
+void traverse_nodes(const Model* model, const std::function<void(const std::shared_ptr<Node>&)>& f) {
+  OPENVINO_ASSERT(model, "the model is null");
+  for (const auto& node : model->get_ordered_ops()) f(node);
+}
+void traverse_nodes(const std::shared_ptr<const Model>& model,
+                    const std::function<void(const std::shared_ptr<Node>&)>& f) {
+  traverse_nodes(model.get(), f);
+}
+void traverse_nodes(const NodeVector& results, const std::function<void(const std::shared_ptr<Node>&)>& f,
+                    const NodeVector& parameters) {
+  for (const auto& node : detail::nodes_up_to(results, parameters)) f(node);
+}
+NodeVector detail::nodes_up_to(const NodeVector& roots, const NodeVector& stops) {
+  NodeVector sorted, open = roots;
+  std::set<const Node*> done, begun;
+  while (!open.empty()) {
+    const std::shared_ptr<Node> node = open.back();
+    OPENVINO_ASSERT(node, "a node is null");
+    if (done.count(node.get())) {
+      open.pop_back();
+    } else if (begun.insert(node.get()).second && std::find(stops.begin(), stops.end(), node) == stops.end()) {
+      for (const auto& source : node->input_values())
+        if (!done.count(source.get_node())) open.push_back(source.get_node_shared_ptr());
+    } else {
+      done.insert(node.get());
+      sorted.push_back(node);
+      open.pop_back();
+    }
+  }
+  return sorted;
+}
+bool compare_constants(const std::shared_ptr<Node>& first, const std::shared_ptr<Node>& second) {
+  const auto a = std::dynamic_pointer_cast<op::v0::Constant>(first),
+             b = std::dynamic_pointer_cast<op::v0::Constant>(second);
+  return a && b && a->get_element_type() == b->get_element_type() && a->get_shape() == b->get_shape() &&
+         std::memcmp(a->get_data_ptr(), b->get_data_ptr(), a->get_byte_size()) == 0;
+}
+
+void copy_runtime_info(const NodeVector& from, NodeVector to) {
+  RTMap joined;
+  for (const auto& node : from) {
+    OPENVINO_ASSERT(node, "a node is null");
+    for (const auto& [key, value] : node->get_rt_info()) {
+      const auto* own =
+          value.is<std::shared_ptr<RuntimeAttribute>>() ? &value.as<std::shared_ptr<RuntimeAttribute>>() : nullptr;
+      if (!own || !*own || (*own)->is_copyable()) joined.emplace(key, value);
+    }
+  }
+  for (const auto& node : to) {
+    OPENVINO_ASSERT(node, "a node is null");
+    for (const auto& [key, value] : joined) node->get_rt_info()[key] = value;
+  }
+}
+void copy_runtime_info(const std::shared_ptr<Node>& from, const std::shared_ptr<Node>& to) {
+  copy_runtime_info(NodeVector{from}, NodeVector{to});
+}
+void copy_runtime_info(const std::shared_ptr<Node>& from, NodeVector to) {
+  copy_runtime_info(NodeVector{from}, std::move(to));
+}
+void copy_runtime_info(const NodeVector& from, const std::shared_ptr<Node>& to) {
+  copy_runtime_info(from, NodeVector{to});
+}
+void copy_output_runtime_info(const OutputVector& from, OutputVector to) {
+  for (auto& target : to)
+    for (const auto& source : from)
+      target.get_rt_info().insert(source.get_rt_info().begin(), source.get_rt_info().end());
+}
+
+}  // namespace ov

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes and their ports.
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <ostream>
+#include <set>
+#include <unordered_map>
+
+#include <openvino/core/node.hpp>
+#include <openvino/op/ops.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/operation_table.hpp>
+
+#include "graph.hpp"
+
+namespace ov {
+
+using detail::from;
+using detail::guarded;
+using detail::Lock;
+using detail::to;
+
+namespace detail {
+
+std::recursive_mutex& wrappers_mutex() {
+  static auto* mutex = new std::recursive_mutex;  // Nodes may go after everything static.
+  return *mutex;
+}
+namespace {
+
+/// The wrapper of each node that has one.
+std::unordered_map<const tenon::Node*, Node*>& wrappers() {
+  static auto* map = new std::unordered_map<const tenon::Node*, Node*>;
+  return *map;
+}
+/// Names of operations that live as long as the process, as DiscreteTypeInfo needs them.
+const DiscreteTypeInfo& interned(const tenon::DiscreteTypeInfo& info) {
+  static auto* known = new std::map<std::pair<std::string, std::string>, DiscreteTypeInfo>;
+  const Lock lock(wrappers_mutex());
+  const auto [entry, added] =
+      known->try_emplace({std::string(info.name), std::string(info.version_id)}, DiscreteTypeInfo());
+  if (added) entry->second = DiscreteTypeInfo(entry->first.first.c_str(), entry->first.second.c_str());
+  return entry->second;
+}
+
+}  // namespace
+Node* known_wrapper(const tenon::Node* node) {
+  const auto found = wrappers().find(node);
+  return found == wrappers().end() ? nullptr : found->second;
+}
+
+RTMap& read_rt_info(RTMap& map, bool& read, const tenon::RTMap& source) {
+  const Lock lock(wrappers_mutex());
+  if (!read) map = from(source);
+  read = true;
+  return map;
+}
+void store(const RTMap& map, bool& read, tenon::RTMap& target) {
+  if (!read) return;
+  for (auto entry = target.begin(); entry != target.end();)
+    entry = map.count(entry->first) ? std::next(entry) : target.erase(entry);
+  for (const auto& [key, value] : map) {
+    const auto old = target.find(key);
+    // What Tenon has is kept if it looks the same, since it may have a type that ov has no word for.
+    if (old == target.end() || from(old->second).as<std::string>() != value.as<std::string>()) target[key] = to(value);
+  }
+}
+
+std::shared_ptr<Node> from(const std::shared_ptr<tenon::Node>& node) {
+  if (!node) return nullptr;
+  const Lock lock(wrappers_mutex());
+  if (Node* known = known_wrapper(node.get())) {
+    if (auto held = known->weak_from_this().lock()) return held;
+  }
+  return typed(made(node));
+}
+std::shared_ptr<Node::Impl> made(std::shared_ptr<tenon::Node> node, const OutputVector& inputs) {
+  auto impl = std::make_shared<Node::Impl>(std::move(node));
+  for (const Output<Node>& input : inputs) impl->kept.push_back(input.get_node_shared_ptr());
+  return impl;
+}
+Output<const Node> from(const tenon::Output<const tenon::Node>& port) {
+  return {from(std::const_pointer_cast<tenon::Node>(port.get_node_shared_ptr())), port.get_index()};
+}
+namespace {
+template <typename T>
+const std::shared_ptr<tenon::Node>& node_of(const Output<T>& port) {
+  if (!port.get_node()) OPENVINO_THROW("an empty port: it has no node");
+  return port.get_node()->impl().node;
+}
+}  // namespace
+tenon::Output<tenon::Node> to(const Output<Node>& port) { return {node_of(port), port.get_index()}; }
+tenon::Output<const tenon::Node> to(const Output<const Node>& port) {
+  return {std::shared_ptr<const tenon::Node>(node_of(port)), port.get_index()};
+}
+tenon::OutputVector to(const OutputVector& ports) {
+  tenon::OutputVector result;
+  for (const Output<Node>& port : ports) result.push_back(to(port));
+  return result;
+}
+
+tenon::TensorVector tensors_of(const TensorVector& tensors) {
+  tenon::TensorVector result;
+  for (const Tensor& tensor : tensors) result.push_back(tensor ? to(tensor) : tenon::Tensor());
+  return result;
+}
+void store_outputs(TensorVector& outputs, const tenon::TensorVector& computed) {
+  outputs.resize(computed.size());
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    if (!outputs[i]) {
+      outputs[i] = from(computed[i]);
+    } else if (computed[i].memory() != outputs[i].impl()->tensor.memory()) {
+      from(computed[i]).copy_to(outputs[i]);
+    }
+  }
+}
+}  // namespace detail
+
+// ---------------------------------------------------------------- layouts
+Layout::Layout() : impl_(std::make_shared<Impl>()) {}
+Layout::Layout(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Layout::Layout(const std::string& text)
+    : impl_(guarded([&] { return std::make_shared<Impl>(Impl{tenon::Layout(text)}); })) {}
+Layout detail::from(tenon::Layout layout) {
+  return Layout(std::make_shared<const Layout::Impl>(Layout::Impl{std::move(layout)}));
+}
+Layout Layout::scalar() { return detail::from(tenon::Layout::scalar()); }
+bool Layout::operator==(const Layout& other) const { return impl_->layout == other.impl_->layout; }
+bool Layout::has_name(const std::string& name) const { return impl_->layout.has_name(name); }
+std::int64_t Layout::get_index_by_name(const std::string& name) const {
+  return guarded([&] { return impl_->layout.get_index_by_name(name); });
+}
+std::string Layout::to_string() const { return impl_->layout.to_string(); }
+namespace layout {
+#define OV_TENON_AXIS(name)                                                               \
+  bool has_##name(const Layout& layout) { return tenon::layout::has_##name(to(layout)); } \
+  std::int64_t name##_idx(const Layout& layout) {                                         \
+    return guarded([&] { return tenon::layout::name##_idx(to(layout)); });                \
+  }
+OV_TENON_AXIS(batch)
+OV_TENON_AXIS(channels)
+OV_TENON_AXIS(depth)
+OV_TENON_AXIS(height)
+OV_TENON_AXIS(width)
+#undef OV_TENON_AXIS
+void set_layout(Output<Node> output, const Layout& layout) {
+  const Lock lock(detail::wrappers_mutex());
+  descriptor::Tensor::Impl& impl = output.get_tensor().impl();
+  detail::store(impl.rt_info, impl.rt_read, impl.tensor->get_rt_info());
+  guarded([&] { tenon::layout::set_layout(to(output), to(layout)); });
+  impl.rt_read = false;
+}
+Layout get_layout(const Output<Node>& output) {
+  return guarded([&] { return from(tenon::layout::get_layout(to(output))); });
+}
+Layout get_layout(const Output<const Node>& output) {
+  return guarded([&] { return from(tenon::layout::get_layout(to(output))); });
+}
+}  // namespace layout
+
+// ---------------------------------------------------------------- ports
+descriptor::Tensor::Tensor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+descriptor::Tensor::~Tensor() = default;
+namespace {
+/// The cached value, renewed if it has changed.
+template <typename T>
+const T& renewed(T& cached, T now) {
+  const Lock lock(detail::wrappers_mutex());
+  if (!(cached == now)) cached = std::move(now);
+  return cached;
+}
+}  // namespace
+const element::Type& descriptor::Tensor::get_element_type() const {
+  return renewed(impl_->type, from(static_cast<tenon::ElementType>(impl_->tensor->get_element_type())));
+}
+const PartialShape& descriptor::Tensor::get_partial_shape() const {
+  return renewed(impl_->partial_shape, from(impl_->tensor->get_partial_shape()));
+}
+const Shape& descriptor::Tensor::get_shape() const { return renewed(impl_->shape, get_partial_shape().to_shape()); }
+std::size_t descriptor::Tensor::size() const {
+  return guarded([&] { return impl_->tensor->size(); });
+}
+const std::unordered_set<std::string>& descriptor::Tensor::get_names() const { return impl_->tensor->get_names(); }
+const std::string& descriptor::Tensor::get_any_name() const {
+  if (get_names().empty()) OPENVINO_THROW("Attempt to get a name for a Tensor without names");
+  return renewed(impl_->any_name, guarded([&] { return impl_->tensor->get_any_name(); }));
+}
+void descriptor::Tensor::set_names(const std::unordered_set<std::string>& names) {
+  guarded([&] { impl_->tensor->set_names(names); });
+}
+void descriptor::Tensor::add_names(const std::unordered_set<std::string>& names) {
+  guarded([&] { impl_->tensor->add_names(names); });
+}
+RTMap& descriptor::Tensor::get_rt_info() {
+  return detail::read_rt_info(impl_->rt_info, impl_->rt_read, impl_->tensor->get_rt_info());
+}
+const RTMap& descriptor::Tensor::get_rt_info() const { return const_cast<Tensor*>(this)->get_rt_info(); }
+
+Output<Node>::Output(Node* node, std::size_t index) : node_(node ? node->shared_from_this() : nullptr), index_(index) {}
+Output<const Node>::Output(const Node* node, std::size_t index)
+    : node_(node ? node->shared_from_this() : nullptr), index_(index) {}
+namespace {
+template <typename T>
+T& checked(const std::shared_ptr<T>& node) {
+  if (!node) OPENVINO_THROW("an empty port: it has no node");
+  return *node;
+}
+}  // namespace
+descriptor::Tensor& Output<Node>::get_tensor() const { return checked(node_).get_output_tensor(index_); }
+descriptor::Tensor& Output<const Node>::get_tensor() const { return checked(node_).get_output_tensor(index_); }
+std::shared_ptr<descriptor::Tensor> Output<Node>::get_tensor_ptr() const { return {node_, &get_tensor()}; }
+std::shared_ptr<descriptor::Tensor> Output<const Node>::get_tensor_ptr() const { return {node_, &get_tensor()}; }
+const element::Type& Output<Node>::get_element_type() const { return get_tensor().get_element_type(); }
+const element::Type& Output<const Node>::get_element_type() const { return get_tensor().get_element_type(); }
+const Shape& Output<Node>::get_shape() const { return get_tensor().get_shape(); }
+const Shape& Output<const Node>::get_shape() const { return get_tensor().get_shape(); }
+const PartialShape& Output<Node>::get_partial_shape() const { return get_tensor().get_partial_shape(); }
+const PartialShape& Output<const Node>::get_partial_shape() const { return get_tensor().get_partial_shape(); }
+RTMap& Output<Node>::get_rt_info() { return get_tensor().get_rt_info(); }
+const RTMap& Output<Node>::get_rt_info() const { return get_tensor().get_rt_info(); }
+const RTMap& Output<const Node>::get_rt_info() const { return get_tensor().get_rt_info(); }
+const std::unordered_set<std::string>& Output<Node>::get_names() const { return get_tensor().get_names(); }
+const std::unordered_set<std::string>& Output<const Node>::get_names() const { return get_tensor().get_names(); }
+std::string Output<Node>::get_any_name() const { return get_tensor().get_any_name(); }
+std::string Output<const Node>::get_any_name() const { return get_tensor().get_any_name(); }
+void Output<Node>::set_names(const std::unordered_set<std::string>& names) { get_tensor().set_names(names); }
+void Output<Node>::add_names(const std::unordered_set<std::string>& names) { get_tensor().add_names(names); }
+std::set<Input<Node>> Output<Node>::get_target_inputs() const {
+  return checked(node_).get_output_target_inputs(index_);
+}
+std::set<Input<Node>> Output<const Node>::get_target_inputs() const {
+  return checked(node_).get_output_target_inputs(index_);
+}
+void Output<Node>::replace(const Output<Node>& replacement) {
+  guarded([&] { to(*this).replace(to(replacement)); });
+}
+bool Output<Node>::operator<(const Output& other) const {
+  return node_ == other.node_ ? index_ < other.index_ : node_ && other.node_ ? *node_ < *other.node_ : !node_;
+}
+bool Output<const Node>::operator<(const Output& other) const {
+  return node_ == other.node_ ? index_ < other.index_ : node_ && other.node_ ? *node_ < *other.node_ : !node_;
+}
+namespace {
+template <typename T>
+std::ostream& print_port(std::ostream& out, const Output<T>& port) {
+  if (!port.get_node()) return out << "nullptr[" << port.get_index() << "]";
+  out << port.get_node()->get_type_name() << '[' << port.get_node()->get_friendly_name() << "]:" << port.get_index();
+  return out << ": " << port.get_element_type() << port.get_partial_shape();
+}
+}  // namespace
+std::ostream& operator<<(std::ostream& out, const Output<Node>& output) { return print_port(out, output); }
+std::ostream& operator<<(std::ostream& out, const Output<const Node>& output) { return print_port(out, output); }
+
+// ---------------------------------------------------------------- nodes
+Node::Impl::~Impl() {
+  const Lock lock(detail::wrappers_mutex());
+  const auto found = detail::wrappers().find(node.get());
+  if (found != detail::wrappers().end() && found->second == wrapper) detail::wrappers().erase(found);
+}
+Node::Node(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
+  if (!impl_) {
+    OPENVINO_THROW_NOT_IMPLEMENTED(
+        "an operation of the program's own is refused: Tenon's devices compute the operations of openvino/op/ops.hpp. "
+        "Build it of these");
+  }
+  const Lock lock(detail::wrappers_mutex());
+  impl_->wrapper = this;
+  detail::wrappers()[impl_->node.get()] = this;
+}
+Node::~Node() = default;
+const DiscreteTypeInfo& Node::get_type_info() const { return detail::interned(impl_->node->get_type_info()); }
+const std::string& Node::get_name() const { return impl_->node->get_name(); }
+const std::string& Node::get_friendly_name() const { return impl_->node->get_friendly_name(); }
+void Node::set_friendly_name(const std::string& name) { impl_->node->set_friendly_name(name); }
+bool Node::is_dynamic() const { return impl_->node->is_dynamic(); }
+RTMap& Node::get_rt_info() { return detail::read_rt_info(impl_->rt_info, impl_->rt_read, impl_->node->get_rt_info()); }
+const RTMap& Node::get_rt_info() const { return const_cast<Node*>(this)->get_rt_info(); }
+std::size_t Node::get_input_size() const { return impl_->node->get_input_size(); }
+std::size_t Node::get_output_size() const { return impl_->node->get_output_size(); }
+std::vector<Input<Node>> Node::inputs() {
+  std::vector<Input<Node>> result;
+  for (std::size_t i = 0; i < get_input_size(); ++i) result.emplace_back(this, i);
+  return result;
+}
+std::vector<Input<const Node>> Node::inputs() const {
+  std::vector<Input<const Node>> result;
+  for (std::size_t i = 0; i < get_input_size(); ++i) result.emplace_back(this, i);
+  return result;
+}
+Input<Node> Node::input(std::size_t index) {
+  OPENVINO_ASSERT(index < get_input_size(), "index '", index, "' out of range in input of ", get_friendly_name());
+  return {this, index};
+}
+Input<const Node> Node::input(std::size_t index) const {
+  OPENVINO_ASSERT(index < get_input_size(), "index '", index, "' out of range in input of ", get_friendly_name());
+  return {this, index};
+}
+std::vector<Output<Node>> Node::outputs() {
+  std::vector<Output<Node>> result;
+  for (std::size_t i = 0; i < get_output_size(); ++i) result.emplace_back(shared_from_this(), i);
+  return result;
+}
+std::vector<Output<const Node>> Node::outputs() const {
+  std::vector<Output<const Node>> result;
+  for (std::size_t i = 0; i < get_output_size(); ++i) result.emplace_back(shared_from_this(), i);
+  return result;
+}
+Output<Node> Node::output(std::size_t index) {
+  OPENVINO_ASSERT(index < get_output_size(), "index '", index, "' out of range in output of ", get_friendly_name());
+  return {shared_from_this(), index};
+}
+Output<const Node> Node::output(std::size_t index) const {
+  OPENVINO_ASSERT(index < get_output_size(), "index '", index, "' out of range in output of ", get_friendly_name());
+  return {shared_from_this(), index};
+}
+Output<Node> Node::get_default_output() {
+  OPENVINO_ASSERT(get_output_size() == 1, get_friendly_name(), " has ", get_output_size(), " outputs: say which");
+  return output(0);
+}
+Output<const Node> Node::get_default_output() const {
+  OPENVINO_ASSERT(get_output_size() == 1, get_friendly_name(), " has ", get_output_size(), " outputs: say which");
+  return output(0);
+}
+Output<Node> Node::input_value(std::size_t index) const {
+  return guarded([&] {
+    Output<Node> source = from(impl_->node->input_value(index));
+    const Lock lock(detail::wrappers_mutex());
+    impl_->kept.resize(std::max(impl_->kept.size(), index + 1));
+    impl_->kept[index] = source.get_node_shared_ptr();
+    return source;
+  });
+}
+std::vector<Output<Node>> Node::input_values() const {
+  std::vector<Output<Node>> result;
+  for (std::size_t i = 0; i < get_input_size(); ++i) result.push_back(input_value(i));
+  return result;
+}
+descriptor::Tensor& Node::get_output_tensor(std::size_t index) const {
+  return guarded([&]() -> descriptor::Tensor& {
+    const auto tensor = impl_->node->output(index).get_tensor_ptr();
+    const Lock lock(detail::wrappers_mutex());
+    auto& tensors = impl_->tensors;
+    tensors.resize(std::max(tensors.size(), index + 1));
+    if (!tensors[index] || tensors[index]->impl().tensor != tensor) {
+      auto impl = std::make_unique<descriptor::Tensor::Impl>();
+      impl->tensor = tensor;
+      tensors[index] = std::make_shared<descriptor::Tensor>(std::move(impl));
+    }
+    return *tensors[index];
+  });
+}
+std::set<Input<Node>> Node::get_output_target_inputs(std::size_t index) const {
+  return guarded([&] {
+    std::set<Input<Node>> result;
+    for (const auto& input : impl_->node->get_output_target_inputs(index))
+      result.emplace(from(input.get_node()->shared_from_this()).get(), input.get_index());
+    return result;
+  });
+}
+NodeVector Node::get_users(bool) const { return detail::list_of<Node>(impl_->node->get_users()); }
+void Node::set_argument(std::size_t index, const Output<Node>& source) {
+  guarded([&] { impl_->node->set_argument(index, to(source)); });
+}
+void Node::set_arguments(const OutputVector& sources) {
+  guarded([&] { impl_->node->set_arguments(to(sources)); });
+}
+void Node::validate_and_infer_types() {
+  guarded([&] { impl_->node->validate_and_infer_types(); });
+}
+void Node::set_output_size(std::size_t count) {
+  guarded([&] { impl_->node->set_output_size(count); });
+}
+void Node::set_output_type(std::size_t index, const element::Type& type, const PartialShape& shape) {
+  guarded([&] { impl_->node->set_output_type(index, to(type), to(shape)); });
+}
+op::AutoBroadcastSpec Node::get_autob() const {
+  const tenon::Attribute* found = impl_->node->get_attributes().find("auto_broadcast");
+  if (!found) return {};
+  return op::AutoBroadcastSpec(std::get<std::string>(found->value()).c_str());
+}
+std::shared_ptr<Node> Node::clone_with_new_inputs(const OutputVector& inputs) const {
+  return guarded([&] { return from(impl_->node->clone_with_new_inputs(to(inputs))); });
+}
+bool Node::has_evaluate() const { return impl_->node->operation().evaluate != nullptr; }
+bool Node::evaluate(TensorVector& outputs, const TensorVector& inputs) const {
+  return guarded([&] {
+    tenon::TensorVector computed = detail::tensors_of(outputs);
+    computed.resize(get_output_size());
+    const bool done = impl_->node->evaluate(computed, detail::tensors_of(inputs));
+    if (done) detail::store_outputs(outputs, computed);
+    return done;
+  });
+}
+bool Node::evaluate(TensorVector& outputs, const TensorVector& inputs, const EvaluationContext&) const {
+  return evaluate(outputs, inputs);
+}
+bool Node::operator<(const Node& other) const {
+  return tenon::Output<tenon::Node>(impl_->node, 0) < tenon::Output<tenon::Node>(other.impl_->node, 0);
+}
+std::ostream& operator<<(std::ostream& out, const Node& node) {
+  out << node.get_type_info().get_version() << "::" << node.get_type_name() << ' ' << node.get_friendly_name() << " (";
+  const char* separator = "";
+  for (const auto& source : node.input_values()) {
+    out << separator << source;
+    separator = ", ";
+  }
+  out << ") -> (";
+  separator = "";
+  for (const auto& output : node.outputs()) {
+    out << separator << output.get_element_type() << output.get_partial_shape();
+    separator = ", ";
+  }
+  return out << ')';
+}
+std::ostream& operator<<(std::ostream& out, const Node* node) { return node ? out << *node : out << "nullptr"; }
+
+NodeValidationFailure::~NodeValidationFailure() = default;
+void NodeValidationFailure::create(const char* file, int line, const char* check_string, const Node* node,
+                                   const std::string& explanation) {
+  throw NodeValidationFailure(make_what(file, line, check_string,
+                                        node ? detail::joined("While validating node '", *node, "'") : std::string(),
+                                        explanation));
+}
+
+namespace op {
+namespace v0 {
+namespace {
+template <typename T, typename... Args>
+std::shared_ptr<Node::Impl> make(const OutputVector& inputs, Args&&... args) {
+  return guarded([&] { return detail::made(std::make_shared<T>(std::forward<Args>(args)...), inputs); });
+}
+template <typename T>
+T& as(const Node& node) {
+  return static_cast<T&>(*node.impl().node);
+}
+}  // namespace
+Parameter::Parameter(const element::Type& type, const PartialShape& shape)
+    : Op(make<tenon::op::v0::Parameter>({}, to(type), to(shape))) {}
+void Parameter::set_partial_shape(const PartialShape& shape) {
+  guarded([&] { as<tenon::op::v0::Parameter>(*this).set_partial_shape(to(shape)); });
+}
+void Parameter::set_element_type(const element::Type& type) {
+  guarded([&] { as<tenon::op::v0::Parameter>(*this).set_element_type(to(type)); });
+}
+Layout Parameter::get_layout() const {
+  return guarded([&] { return from(as<tenon::op::v0::Parameter>(*this).get_layout()); });
+}
+void Parameter::set_layout(const Layout& layout) { layout::set_layout(output(0), layout); }
+Result::Result(const Output<Node>& source) : Op(make<tenon::op::v0::Result>({source}, to(source))) {}
+Layout Result::get_layout() const {
+  return guarded([&] { return from(as<tenon::op::v0::Result>(*this).get_layout()); });
+}
+void Result::set_layout(const Layout& layout) { layout::set_layout(output(0), layout); }
+Constant::Constant(const Tensor& tensor) : Op(make<tenon::op::v0::Constant>({}, to(tensor))) {}
+Constant::Constant(const element::Type& type, const Shape& shape, const void* data)
+    : Op(make<tenon::op::v0::Constant>({}, to(type), to(shape), data)) {}
+Constant::Constant(const element::Type& type, const Shape& shape, const std::vector<double>& values)
+    : Op(make<tenon::op::v0::Constant>({}, to(type), to(shape), values)) {}
+Constant::Constant(const element::Type& type, const Shape& shape, const std::vector<std::int64_t>& values)
+    : Op(make<tenon::op::v0::Constant>({}, to(type), to(shape), values)) {}
+std::size_t Constant::get_byte_size() const { return as<tenon::op::v0::Constant>(*this).get_byte_size(); }
+const void* Constant::get_data_ptr() const {
+  return guarded([&] { return as<tenon::op::v0::Constant>(*this).get_data_ptr(); });
+}
+Tensor Constant::get_tensor_view() const { return from(as<tenon::op::v0::Constant>(*this).get_tensor()); }
+std::vector<double> Constant::wide_values(double*) const {
+  return guarded([&] { return as<tenon::op::v0::Constant>(*this).to_doubles(); });
+}
+std::vector<std::int64_t> Constant::wide_values(std::int64_t*) const {
+  return guarded([&] { return as<tenon::op::v0::Constant>(*this).to_integers(); });
+}
+}  // namespace v0
+}  // namespace op
+
+}  // namespace ov

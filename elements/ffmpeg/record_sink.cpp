@@ -18,6 +18,7 @@
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/internal/text.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/packets.hpp>
 
 namespace tenon {
@@ -128,8 +129,9 @@ class RecordSink final : public Sink {
       end_ns_ = std::max(end_ns_.value_or(INT64_MIN), later(time_ns, after_ns_));
     }
     if (!end_ns_) return;
-    record();
-    if (time_ns > *end_ns_) stop();
+    // The packets of a picture may come after those of later ones.
+    const bool is_whole = record();
+    if (time_ns > *end_ns_ && (is_whole || is_jump(*end_ns_, time_ns))) stop();
   }
 
   bool is_event(const metadata::Collection& known) const {
@@ -143,13 +145,13 @@ class RecordSink final : public Sink {
     return false;
   }
 
-  /// Writes the packets that have come, up to the end of the recording.
-  void record() {
+  /// Writes the packets that have come, up to the end of the recording. @return Whether its last packet has come.
+  bool record() {
     const av::PacketStream stream = ring_->stream();
-    if (stream.generation != generation_) return;
+    if (stream.generation != generation_) return true;
     for (;;) {
       const std::uint64_t wanted = next_;
-      if (!ring_->read(next_, packet_.get())) return;
+      if (!ring_->read(next_, packet_.get())) return false;
       if (next_ != wanted && file_)
         begins_ = true;  // Packets were dropped before they were read: go on in another file.
       const std::int64_t time_ns = av::decode_time_ns(*packet_, stream.time_base);
@@ -157,17 +159,25 @@ class RecordSink final : public Sink {
       const bool has_time = time_ns != kNoTimestamp;
       if (has_time && packet_ns_ && is_jump(*packet_ns_, time_ns)) {
         begins_ = true;
-      } else if (has_time && time_ns > *end_ns_) {
+      } else if (has_time && time_ns > *end_ns_ && !is_shown_before(stream)) {
         av_packet_unref(packet_.get());
-        return;
+        return true;
       }
       if (has_time) packet_ns_ = time_ns;
       if (file_ && is_key && (begins_ || is_full(time_ns))) complete();
       if (!file_ && is_key) begin(stream, time_ns);
-      if (file_) file_->write(packet_.get());
+      if (file_) {
+        if (packet_->pts != AV_NOPTS_VALUE) shown_ns_ = std::max(shown_ns_, av::to_ns(packet_->pts, stream.time_base));
+        file_->write(packet_.get());
+      }
       av_packet_unref(packet_.get());
       ++next_;
     }
+  }
+
+  /// Whether the packet's picture is shown before another one that is written already: without it there would be a gap.
+  bool is_shown_before(const av::PacketStream& stream) const {
+    return file_ && packet_->pts != AV_NOPTS_VALUE && av::to_ns(packet_->pts, stream.time_base) < shown_ns_;
   }
 
   bool is_full(std::int64_t time_ns) const {
@@ -189,6 +199,7 @@ class RecordSink final : public Sink {
     file_ = std::make_unique<av::PacketFile>(path, stream);
     written_.push_back(path);
     begin_ns_ = time_ns;
+    shown_ns_ = INT64_MIN;
     begins_ = false;
   }
 
@@ -225,6 +236,7 @@ class RecordSink final : public Sink {
   std::optional<std::int64_t> frame_ns_;   ///< The time of the last frame.
   std::optional<std::int64_t> packet_ns_;  ///< The time of the last packet that was written.
   std::int64_t begin_ns_ = 0;              ///< Of the file.
+  std::int64_t shown_ns_ = INT64_MIN;      ///< The latest time at which a picture of the file is shown.
   bool begins_ = false;                    ///< The next keyframe begins another file.
   std::unique_ptr<av::PacketFile> file_;
   av::PacketPtr packet_{av_packet_alloc()};

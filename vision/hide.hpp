@@ -35,8 +35,8 @@ class TENON_API Hider {
  private:
   struct Axis {
     std::vector<std::uint32_t>
-        cell;  ///< Of each sample: its cell, or with is_smooth the first of two between which it lies.
-    std::vector<std::uint32_t> weight;  ///< Of each sample: the second cell's share, of 256.
+        cell;  ///< By sample: its cell, or with is_smooth the first of two between which it lies.
+    std::vector<std::uint32_t> weight;  ///< By sample: the second cell's share, of 256.
     std::size_t cells = 0;
   };
   struct Part;

@@ -32,7 +32,7 @@ namespace {
 
 namespace av = tenon::ffmpeg;
 
-constexpr std::size_t kMostIds = 100'000;  ///< Of which it is known when they were written.
+constexpr std::size_t kMostIds = 100'000;  ///< Objects with an id for which it is known when they were written.
 
 void put_in(std::string& text, std::string_view place, const std::string& value) {
   for (std::size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += value.size())

@@ -232,10 +232,10 @@ class RecordSink final : public Sink {
   std::shared_ptr<av::PacketRing> ring_;
   std::uint64_t generation_ = 0;
   std::uint64_t next_ = 0;                 ///< The number of the packet to write next.
-  std::optional<std::int64_t> end_ns_;     ///< Of the recording that runs.
+  std::optional<std::int64_t> end_ns_;     ///< When the recording that runs ends.
   std::optional<std::int64_t> frame_ns_;   ///< The time of the last frame.
   std::optional<std::int64_t> packet_ns_;  ///< The time of the last packet that was written.
-  std::int64_t begin_ns_ = 0;              ///< Of the file.
+  std::int64_t begin_ns_ = 0;              ///< When the file begins.
   std::int64_t shown_ns_ = INT64_MIN;      ///< The latest time at which a picture of the file is shown.
   bool begins_ = false;                    ///< The next keyframe begins another file.
   std::unique_ptr<av::PacketFile> file_;

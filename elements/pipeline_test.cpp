@@ -538,7 +538,7 @@ TEST_F(Pipelines, AreReadFromJson) {
   EXPECT_THAT(refusal(("{\"nodes\": [{\"element\": \"x\", \"queue\": {\"size\": " + deep).c_str()),
               HasSubstr("deeper"));
   EXPECT_THAT(refusal(R"({"on_error": "explode"})"), HasSubstr("stop, end, restart"));
-  EXPECT_THAT(refusal(R"({"nodes": [{"element": "x", "parameters": {"y": []}}]})"), HasSubstr("/parameters/y"));
+  EXPECT_THAT(refusal(R"({"nodes": [{"element": "x", "parameters": {"y": {}}}]})"), HasSubstr("/parameters/y"));
 }
 
 TEST(TestSource, ShowsBarsOfColour) {

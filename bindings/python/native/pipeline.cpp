@@ -2,9 +2,11 @@
 // Pipelines, and the frames that leave them.
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +17,7 @@
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/python_elements.hpp>
 #include <tenon/elements/callback.hpp>
+#include <tenon/elements/element.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/queue.hpp>
 #include <tenon/elements/registry.hpp>
@@ -33,8 +36,41 @@ struct Taken {
   Frame frame;
 };
 
-/// The frames that a pipeline's last node gives to Python, a few ahead.
-using FrameQueue = elements::Queue<Taken>;
+/// What a pipeline's last node gives to Python: frames, a few ahead, and before them what the first stream is.
+struct Delivered {
+  explicit Delivered(std::size_t ahead) : frames(elements::QueueOptions{ahead}) {}
+  elements::Queue<Taken> frames;
+  std::mutex mutex;
+  std::condition_variable begun;
+  std::optional<elements::StreamInfo> info;
+};
+
+class Delivery final : public elements::Sink {
+ public:
+  Delivery(std::shared_ptr<Delivered> to, const Requirements& wanted) : to_(std::move(to)), wanted_(wanted) {
+    wanted_.host_access = wanted_.host_access || wanted_.kinds.empty();
+  }
+  Requirements wanted(const elements::StreamInfo&) const override { return wanted_; }
+  void open(std::uint32_t, const elements::StreamInfo& info) override {
+    {
+      const std::lock_guard lock(to_->mutex);
+      if (!to_->info) to_->info = info;
+    }
+    to_->begun.notify_all();
+  }
+  void write(std::uint32_t stream, const Frame& frame) override { to_->frames.push({stream, frame}, false); }
+
+ private:
+  const std::shared_ptr<Delivered> to_;
+  Requirements wanted_;
+};
+
+elements::KnownElement delivery(const std::shared_ptr<Delivered>& to, const Requirements& wanted) {
+  return {{"python", "Gives frames to Python", elements::Role::kSink, {}, true},
+          [to, wanted](const elements::Parameters&, const elements::Environment&) -> elements::AnyElement {
+            return std::make_unique<Delivery>(to, wanted);
+          }};
+}
 
 std::string text_from(nb::handle value) {
   if (PyBool_Check(value.ptr())) return nb::cast<bool>(value) ? "true" : "false";
@@ -101,13 +137,8 @@ class Running {
       : elements_(std::move(elements)) {
     const Released released;
     if (ahead > 0) {
-      queue_ = std::make_shared<FrameQueue>(elements::QueueOptions{ahead});
-      spec.nodes.push_back(elements::node_of(elements::sink_of(
-          "python",
-          [queue = queue_](std::uint32_t stream, const Frame& frame) {
-            queue->push({stream, frame}, false);
-          },
-          wanted)));
+      delivered_ = std::make_shared<Delivered>(ahead);
+      spec.nodes.push_back(elements::node_of(delivery(delivered_, wanted)));
     }
     pipeline_ = std::make_unique<elements::Pipeline>(spec);
   }
@@ -122,47 +153,54 @@ class Running {
 
   /// Waits for the end. @errors the first failure that was not followed by a restart; those of Ctrl-C stop the pipeline
   bool wait(std::optional<double> seconds) {
-    start();
     const auto deadline =
         seconds ? Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds))
                 : Deadline::max();
-    bool is_over = false;
-    try {
-      wait_in_slices([&](int slice_ms) {
-        is_over = pipeline_->wait(std::min(deadline, Clock::now() + std::chrono::milliseconds(slice_ms)));
-        return is_over || Clock::now() >= deadline;
-      });
-    } catch (nb::python_error&) {
-      stop();
-      throw;
-    }
+    bool is_over = is_stopped_ && !started_;
+    if (is_over) return true;
+    until([&](int slice_ms) {
+      is_over = pipeline_->wait(std::min(deadline, Clock::now() + std::chrono::milliseconds(slice_ms)));
+      return is_over || Clock::now() >= deadline;
+    });
     if (is_over) rethrow();
     return is_over;
   }
 
-  /// The next frame; nothing at the end. @errors as wait()
+  /// The next frame; nothing at the end, or once it was stopped. @errors as wait()
   std::optional<Taken> next() {
-    start();
     std::optional<Taken> taken;
-    try {
-      wait_in_slices([&](int slice_ms) {
-        taken = queue_->pop(Clock::now() + std::chrono::milliseconds(slice_ms));
-        if (taken) return true;
-        if (!pipeline_->wait(Clock::now())) return false;
-        taken = queue_->pop(Clock::now());  // One may have come just before the end.
-        return true;
-      });
-    } catch (nb::python_error&) {
-      stop();
-      throw;
-    }
+    if (is_stopped_) return taken;
+    until([&](int slice_ms) {
+      taken = delivered_->frames.pop(Clock::now() + std::chrono::milliseconds(slice_ms));
+      if (taken) return true;
+      if (!pipeline_->wait(Clock::now())) return false;
+      taken = delivered_->frames.pop(Clock::now());  // One may have come just before the end.
+      return true;
+    });
     if (!taken) rethrow();
     return taken;
   }
 
+  /// What the first stream is; nothing where it ended before it began, or was stopped. @errors as wait()
+  std::optional<elements::StreamInfo> info() {
+    std::optional<elements::StreamInfo> found;
+    const auto look = [&](int slice_ms) {
+      std::unique_lock lock(delivered_->mutex);
+      delivered_->begun.wait_for(lock, std::chrono::milliseconds(slice_ms),
+                                 [&] { return delivered_->info.has_value(); });
+      found = delivered_->info;
+      return found.has_value();
+    };
+    if (is_stopped_ || look(0)) return found;
+    until([&](int slice_ms) { return look(slice_ms) || (pipeline_->wait(Clock::now()) && (look(0), true)); });
+    if (!found) rethrow();
+    return found;
+  }
+
   void stop() {
     const Released released;
-    if (queue_) queue_->close(true);
+    is_stopped_ = true;
+    if (delivered_) delivered_->frames.close(true);
     if (started_.load() && pipeline_) pipeline_->stop();
   }
 
@@ -186,15 +224,26 @@ class Running {
   }
 
  private:
+  /// Starts, and calls `done` until it says so. Ctrl-C stops the pipeline.
+  template <typename Done>
+  void until(Done done) {
+    start();
+    try {
+      wait_in_slices(done);
+    } catch (nb::python_error&) {
+      stop();
+      throw;
+    }
+  }
   void rethrow() const {
     for (const elements::Failure& each : pipeline_->failures())
       if (each.error && !each.was_restarted) std::rethrow_exception(each.error);
   }
 
   std::vector<nb::object> elements_;
-  std::shared_ptr<FrameQueue> queue_;
+  std::shared_ptr<Delivered> delivered_;
   std::unique_ptr<elements::Pipeline> pipeline_;
-  std::atomic<bool> started_{false};
+  std::atomic<bool> started_{false}, is_stopped_{false};
 };
 
 std::unique_ptr<Running> running_from(nb::handle nodes, nb::handle settings, std::size_t ahead, nb::handle model) {
@@ -317,6 +366,12 @@ void add_pipeline(nb::module_& module) {
              std::optional<Taken> taken = self.next();
              if (!taken) return nb::none();
              return nb::make_tuple(taken->stream, nb::cast(std::move(taken->frame)));
+           })
+      .def("info",
+           [](Running& self) -> nb::object {
+             const std::optional<elements::StreamInfo> info = self.info();
+             if (!info) return nb::none();
+             return nb::make_tuple(info->frame.width_px, info->frame.height_px, info->frames_per_second, info->is_live);
            })
       .def("stop", &Running::stop)
       .def("drop", &Running::clear)

@@ -231,9 +231,33 @@ class Video:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
+    def _info(self) -> tuple[int, int, float, bool]:
+        return self._running.info() or (0, 0, 0.0, False)
+
+    @property
+    def width(self) -> int:
+        """Pixels of the frames that come first; waits until the source is open."""
+        return self._info()[0]
+
+    @property
+    def height(self) -> int:
+        """As width."""
+        return self._info()[1]
+
+    @property
+    def fps(self) -> float:
+        """Frames per second; 0 where that is not known."""
+        return self._info()[2]
+
+    @property
+    def live(self) -> bool:
+        """Whether frames come at their own pace."""
+        return self._info()[3]
+
     @property
     def frame_count(self) -> Optional[int]:
-        """Frames in the whole video, once the first one came; None where that is not known."""
+        """Frames in the whole video; None where that is not known."""
+        self._info()
         return self.stats[0]["expected"] or None
 
     @property

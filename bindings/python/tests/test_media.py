@@ -76,6 +76,24 @@ def test_videos_are_iterators(clip):
     assert [int(frame.numpy().mean()) for frame in kept] == means and kept[0].width == 160 and kept[0].height == 120
 
 
+def test_videos_say_what_they_are(clip):
+    video = tn.open(clip, width=160)
+    assert (video.width, video.height, video.fps, video.live, video.frame_count) == (160, 120, 30, False, 60)
+    assert len(list(video)) == 60 and video.width == 160
+    video.close()
+    for use in (lambda video: video.width, lambda video: list(video)):
+        closed = tn.open(clip, loop=True)
+        closed.close()
+        assert not use(closed)
+    assert tn.open(clip, realtime=True).live
+    with pytest.raises(LookupError, match="no file matches"):
+        print(tn.open("no_such_*.png").width)
+    pipeline = tn.Pipeline().add("file", path=clip, loop=True).add("null")
+    assert not pipeline.start().wait(0.05)
+    pipeline.stop()
+    assert pipeline.wait(5)
+
+
 def test_videos_in_coroutines(clip):
     async def count():
         return [int(frame.numpy().mean()) async for frame in tn.open(clip, format="rgb24")]

@@ -19,6 +19,7 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/runtime/properties.hpp>
 #include <tenon/tests/support/error_of.hpp>
+#include <tenon/vision/results.hpp>
 
 namespace tenon::elements {
 namespace infer_test {

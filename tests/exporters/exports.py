@@ -10,7 +10,9 @@ import sys
 
 os.environ.update(YOLO_OFFLINE="true", HF_HUB_OFFLINE="1", YOLO_VERBOSE="False", YOLO_AUTOINSTALL="false")
 import numpy as np
+import onnx
 import torch
+from onnx import TensorProto, helper
 from PIL import Image, ImageFilter
 
 SIZE = 128
@@ -22,9 +24,9 @@ def picture(path, width, height):
     grid = np.linspace(0, 255, width, dtype=np.uint8)[None, :, None] * np.ones((height, 1, 3), np.uint8)
     grid[..., 1] = np.linspace(255, 0, height, dtype=np.uint8)[:, None]
     for _ in range(12):
-        x, y = rng.integers(0, width - 32), rng.integers(0, height - 32)
-        grid[y : y + rng.integers(16, 96), x : x + rng.integers(16, 96)] = rng.integers(0, 256, 3)
-    Image.fromarray(grid).filter(ImageFilter.GaussianBlur(8)).save(path)
+        x, y = rng.integers(0, width - 64), rng.integers(0, height - 64)
+        grid[y : y + rng.integers(32, 192), x : x + rng.integers(32, 192)] = rng.integers(0, 256, 3)
+    Image.fromarray(grid).filter(ImageFilter.GaussianBlur(16)).save(path)
     return path
 
 
@@ -49,6 +51,25 @@ def boxes_of_some_cells(head):
                 bias.copy_((-((torch.arange(16.0) - 2) ** 2)).repeat(4))
             else:
                 bias.fill_(2.0)
+
+
+def add_probe(said, tensor, properties=()):
+    """Writes probe.onnx beside the model, which gives back what it is fed: the means of blocks of the picture, and a 0 to compare with.
+    What untrained models find says little of their input. @param tensor  What the exporter's program feeds its model."""
+    block, shape = 8, list(tensor.shape)
+    path = pathlib.Path(said["model"]).with_name("probe.onnx")
+    nodes = [helper.make_node("AveragePool", ["pixels"], ["means"], kernel_shape=[block, block], strides=[block, block]),
+             helper.make_node("Flatten", ["means"], ["row"]), helper.make_node("Concat", ["row", "zero"], ["values"], axis=1)]
+    graph = helper.make_graph(nodes, "probe", [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info("values", TensorProto.FLOAT, [1, None])],
+                              [helper.make_tensor("zero", TensorProto.FLOAT, [1, 1], [0.0])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    for key, value in properties:
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
+    onnx.save(model, path)
+    means = torch.nn.functional.avg_pool2d(tensor.float().cpu(), block)
+    said["probe"], said["prepared"] = str(path), means.flatten().tolist()
 
 
 def ultralytics_models(folder, photo):
@@ -80,6 +101,9 @@ def ultralytics_models(folder, photo):
             else:
                 said["boxes"] = (boxes.xyxyxyxy.reshape(-1, 8) if kind == "obb" else boxes.xyxy).tolist()
                 said["scores"], said["classes"] = boxes.conf.tolist(), [int(c) for c in boxes.cls.tolist()]
+            fed = own.predictor.preprocess([np.asarray(Image.open(photo))[..., ::-1]])
+            # The folder of an IR has metadata.yaml, the ONNX file its own entries.
+            add_probe(said, fed, [(e.key, e.value) for e in onnx.load(exported).metadata_props] if form == "onnx" else [])
             found[f"ultralytics_{kind}_{form}"] = said
     return found
 
@@ -126,6 +150,7 @@ def transformers_models(folder, photo):
         with torch.no_grad():
             logits = model(**inputs).logits
         found[f"transformers_{name}"] = {"model": str(place / "model.onnx"), "names": [labels[i] for i in range(6)]}
+        add_probe(found[f"transformers_{name}"], inputs["pixel_values"])
         if name != "segformer":
             found[f"transformers_{name}"]["probabilities"] = logits.softmax(-1)[0].tolist()
     return found
@@ -152,17 +177,18 @@ def timm_models(folder, photo):
         with torch.no_grad():
             found[f"timm_{name}"] = {"model": str(place / "model.onnx"), "names": [f"label {i}" for i in range(6)],
                                      "probabilities": model(tensor).softmax(-1)[0].tolist()}
+        add_probe(found[f"timm_{name}"], tensor)
     return found
 
 
 def main(folder):
     folder = pathlib.Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    photo = picture(folder / "photo.png", 320, 192)
+    photo = picture(folder / "photo.png", 640, 384)
     all_found = {}
     for make in (ultralytics_models, transformers_models, timm_models):
         all_found.update(make(folder, photo))
-    (folder / "exports.json").write_text(json.dumps({"photo": str(photo), "models": all_found}))
+    (folder / "exports.json").write_text(json.dumps({"photo": str(photo), "size": Image.open(photo).size, "models": all_found}))
     print(f"{len(all_found)} exports in {folder}")
 
 

@@ -78,7 +78,11 @@ if(PROJECT_IS_TOP_LEVEL)
   # g++ 12 and 13 see overlapping copies in std::string's operator+ where there are none (GCC bug 105651).
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(tenon_flags INTERFACE -Wno-restrict)
-    if(TENON_UNITY)  # Entities in an anonymous namespace of a joined source look as if they came from a header.
+    if(TENON_UNITY)
+      # The compiler collects its garbage over and over where it could take more memory: 3 to 12 % of a joined source's time, for up to a third
+      # more memory. Not where sources are apart, because clang-tidy, which reads those commands, does not know the option.
+      add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1048576>)
+      # Entities in an anonymous namespace of a joined source look as if they came from a header.
       target_compile_options(tenon_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
     endif()
   endif()

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 
@@ -14,6 +15,10 @@ std::atomic<bool> g_is_ending{false}, g_in_use{false}, g_forked{false};
 std::atomic<int> g_inside{0};
 std::thread::id g_ending_thread;
 
+/// This thread's calls, one in another, and whether they count among those that leave_interpreter() waits for.
+thread_local int t_calls = 0;
+thread_local bool t_counts = false;
+
 /// Counts the caller among those that leave_interpreter() waits for; false once it was called.
 bool may_enter() {
   g_inside.fetch_add(1);
@@ -22,15 +27,36 @@ bool may_enter() {
   return false;
 }
 
+[[noreturn]] void stop_for_good() {
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 bool is_ending_thread() { return std::this_thread::get_id() == g_ending_thread; }
 
 }  // namespace
 
+Call::Call() {
+  if (t_calls++ > 0) return;
+  t_counts = may_enter();
+  if (t_counts || is_ending_thread()) return;
+  PyEval_SaveThread();
+  stop_for_good();
+}
+
+Call::~Call() {
+  if (--t_calls > 0) return;
+  if (std::exchange(t_counts, false)) g_inside.fetch_sub(1);
+}
+
+Released::Released() : state_(PyEval_SaveThread()) {
+  if (t_counts) g_inside.fetch_sub(1);
+}
+
 Released::~Released() {
   const bool counted = may_enter();
-  while (!counted && !is_ending_thread()) std::this_thread::sleep_for(std::chrono::hours(1));
+  if (!counted && !is_ending_thread()) stop_for_good();
   PyEval_RestoreThread(state_);
-  if (counted) g_inside.fetch_sub(1);
+  if (counted && !t_counts) g_inside.fetch_sub(1);
 }
 
 Entered::Entered() {

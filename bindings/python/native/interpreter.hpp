@@ -27,13 +27,24 @@ class Entered {
 /// Python up to 3.13 would unwind it, which no C++ code survives.
 class Released {
  public:
-  Released() : state_(PyEval_SaveThread()) {}
+  Released();
   ~Released();
   Released(const Released&) = delete;
   Released& operator=(const Released&) = delete;
 
  private:
   PyThreadState* state_;
+};
+
+/// Counts a call of a function that lets other threads run, and uses Python after that: nb::call_guard<Call>(). An interpreter that ends
+/// waits for such calls. A thread that calls one later, or that waits in one then, stops for good, as after Released: Python up to 3.13
+/// would end it at the next line of Python that it runs, and so unwind the C++ code that called it.
+class Call {
+ public:
+  Call();
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 };
 
 /// A Python reference that any thread may drop: the interpreter is entered to release it. After the interpreter has ended the reference is

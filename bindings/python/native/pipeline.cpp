@@ -360,19 +360,23 @@ void add_pipeline(nb::module_& module) {
       .def("__init__", [](Running*, nb::handle, nb::handle, std::size_t,
                           nb::handle) { raise(PyExc_TypeError, "made by tenon.Pipeline"); })
       .def("start", &Running::start)
-      .def("wait", &Running::wait, nb::arg("seconds").none())
-      .def("next",
-           [](Running& self) -> nb::object {
-             std::optional<Taken> taken = self.next();
-             if (!taken) return nb::none();
-             return nb::make_tuple(taken->stream, nb::cast(std::move(taken->frame)));
-           })
-      .def("info",
-           [](Running& self) -> nb::object {
-             const std::optional<elements::StreamInfo> info = self.info();
-             if (!info) return nb::none();
-             return nb::make_tuple(info->frame.width_px, info->frame.height_px, info->frames_per_second, info->is_live);
-           })
+      .def("wait", &Running::wait, nb::arg("seconds").none(), nb::call_guard<Call>())
+      .def(
+          "next",
+          [](Running& self) -> nb::object {
+            std::optional<Taken> taken = self.next();
+            if (!taken) return nb::none();
+            return nb::make_tuple(taken->stream, nb::cast(std::move(taken->frame)));
+          },
+          nb::call_guard<Call>())
+      .def(
+          "info",
+          [](Running& self) -> nb::object {
+            const std::optional<elements::StreamInfo> info = self.info();
+            if (!info) return nb::none();
+            return nb::make_tuple(info->frame.width_px, info->frame.height_px, info->frames_per_second, info->is_live);
+          },
+          nb::call_guard<Call>())
       .def("stop", &Running::stop)
       .def("drop", &Running::clear)
       .def("stats", &stats_of)

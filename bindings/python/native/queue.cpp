@@ -215,10 +215,10 @@ void add_queue(nb::module_& module) {
                          "all are busy. jobs=0: as many requests as the device wants.")
       .def(nb::init<const CompiledModel&, std::size_t>(), nb::arg("model"), nb::arg("jobs") = 0)
       .def("start_async", &AsyncQueue::start_async, nb::arg("inputs") = nb::none(), nb::arg("userdata") = nb::none(),
-           nb::arg("share_inputs") = false)
-      .def("wait_all", &AsyncQueue::wait_all,
+           nb::arg("share_inputs") = false, nb::call_guard<Call>())
+      .def("wait_all", &AsyncQueue::wait_all, nb::call_guard<Call>(),
            "Waits for all requests. Throws the first error of an inference or of the callback. Ctrl-C ends the wait.")
-      .def("get_idle_request_id", &AsyncQueue::get_idle_request_id)
+      .def("get_idle_request_id", &AsyncQueue::get_idle_request_id, nb::call_guard<Call>())
       .def("is_ready", &AsyncQueue::is_ready)
       .def("set_callback", &AsyncQueue::set_callback, nb::arg("callback").none(),
            "callback(request, userdata), called in the thread that ran the inference.")

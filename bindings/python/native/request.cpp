@@ -418,7 +418,7 @@ void add_inference(nb::class_<Request>& request) {
             return self.results(sharing_of(share_outputs));
           },
           nb::arg("inputs") = nb::none(), nb::arg("share_inputs") = false, nb::arg("share_outputs") = false,
-          nb::kw_only(), nb::arg("decode_strings") = true,
+          nb::kw_only(), nb::arg("decode_strings") = true, nb::call_guard<Call>(),
           "Runs one inference and returns its outputs by port, index and name. Inputs: one array, a list, or a dict by "
           "port, name or\n"
           "index; without them the tensors that were set. share_inputs=True uses arrays where they lie.")
@@ -430,9 +430,11 @@ void add_inference(nb::class_<Request>& request) {
             self.start_async();
           },
           nb::arg("inputs") = nb::none(), nb::arg("userdata") = nb::none(), nb::arg("share_inputs") = false,
+          nb::call_guard<Call>(),
           "Starts an inference; wait() ends it. Arrays that are shared must not change until then.")
-      .def("wait", &Request::wait, "Waits for the inference and its callback. Ctrl-C ends the wait.")
-      .def("wait_for", &Request::wait_for, nb::arg("timeout"),
+      .def("wait", &Request::wait, nb::call_guard<Call>(),
+           "Waits for the inference and its callback. Ctrl-C ends the wait.")
+      .def("wait_for", &Request::wait_for, nb::arg("timeout"), nb::call_guard<Call>(),
            "Whether the inference is over within so many milliseconds.")
       .def("cancel",
            [](Request& self) {

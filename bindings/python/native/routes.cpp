@@ -246,7 +246,7 @@ Tensor mapped_to_host(const Tensor& tensor, ZeroCopy policy) {
 void add_routes(nb::module_& module) {
   module.def(
       "map", &map, nb::arg("x"), nb::arg("to"), nb::kw_only(), nb::arg("access") = "read", nb::arg("policy") = "prefer",
-      nb::arg("ledger").none() = nb::none(), nb::arg("timeout") = 10.0,
+      nb::arg("ledger").none() = nb::none(), nb::arg("timeout") = 10.0, nb::call_guard<Call>(),
       "The Tensor, Frame or array `x` as seen from another context, over the same memory where there is a way.\n\n"
       "to: the name of a context or of its kind of memory (tenon.contexts(): \"cpu\", \"opencl\", \"dmabuf\"...), a "
       "RemoteContext of a\n"

@@ -291,7 +291,7 @@ check_package() { source scripts/package.sh && make_package && check_package_in_
 # The Python package: with packages and servers of others; its wheels by uv and in bare containers of Debian 12 and 13, and `pip install .` of a clone.
 check_python() {
   configure release && build release tenon_python tenon_with_modules tenon_device_cpu && bash scripts/check_python.sh build/release || return 1
-  source scripts/python.sh && check_python_package
+  source scripts/python.sh && check_python_sanitized && check_python_package
 }
 
 # Real exports, made here with random weights by the programs that people use, against what those programs make of a picture.

@@ -63,6 +63,19 @@ clone_by_pip() {
   return "$code"
 }
 
+# The package's tests with its module and Tenon's libraries under the address sanitizer, which Python itself is not: the sanitizer is loaded
+# before it. Leaks are not looked for, because Python keeps what it has when it ends; what the module leaks, nanobind tells.
+check_python_sanitized() {
+  local tests=bindings/python/tests preload each
+  configure asan && build asan tenon_python tenon_device_cpu tenon_contexts_null tenon_contexts_dmabuf tenon_elements_python || return 1
+  cc -shared -fPIC -o build/asan/no_deepbind.so $tests/sanitized/no_deepbind.c || return 1
+  preload="$PWD/build/asan/no_deepbind.so"
+  for each in asan ubsan stdc++; do preload+=" $(g++ -print-file-name=lib$each.so)"; done
+  PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:verify_asan_link_order=0 PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONPATH="$PWD/build/asan/python" TENON_DEVICE_PATH="$PWD/build/asan/lib" TENON_ELEMENT_PATH="$PWD/build/asan/lib" LD_PRELOAD="$preload" \
+    "$(venv_python)" -X faulthandler -m pytest -q -p no:cacheprovider $tests/test_{bad_input,tensor,infer,routes,exit}.py
+}
+
 check_python_package() {
   local newer suite
   pip_install "${PYPI_UV[@]}"

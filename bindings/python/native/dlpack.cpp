@@ -115,11 +115,12 @@ nb::object capsule_of(dlpack::abi::DLManagedTensor* managed) {
 
 namespace {
 
-bool has_module(nb::handle object, std::string_view prefix) {
+/// The module of an object's class, for as long as the class lives.
+std::string_view module_of(nb::handle object) {
   const nb::object module(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__module__"));
   const char* const name = PyUnicode_Check(module.ptr()) ? PyUnicode_AsUTF8AndSize(module.ptr(), nullptr) : nullptr;
   if (!name) PyErr_Clear();
-  return name && std::string_view(name).starts_with(prefix);
+  return name ? name : "";
 }
 
 /// A function of tenon._foreign. Imported where an array of such a package comes.
@@ -128,15 +129,16 @@ nb::object foreign(const char* name) { return nb::module_::import_("tenon._forei
 }  // namespace
 
 nb::object constant_view_of(nb::handle array) {
-  if (!has_module(array, "jax")) return {};
+  if (!module_of(array).starts_with("jax")) return {};
   nb::object view = asked([&] { return foreign("jax_view")(array); });
   return view.is(array) ? nb::object() : view;
 }
 
 Tensor tensor_from_dlpack(nb::handle exporter) {
-  if (const nb::object view = constant_view_of(exporter); view.is_valid()) return tensor_from(view, Sharing::kShare);
-  if (nb::hasattr(exporter, "untyped_storage")) {
-    foreign("hold_torch")(exporter);
+  const std::string_view module = module_of(exporter);
+  if (module != "numpy") {  // The most frequent one needs no look at its members.
+    if (const nb::object view = constant_view_of(exporter); view.is_valid()) return tensor_from(view, Sharing::kShare);
+    if (nb::hasattr(exporter, "untyped_storage")) foreign("hold_torch")(exporter);
   }
   const nb::tuple device(asked([&] { return exporter.attr("__dlpack_device__")(); }));
   const int kind = nb::cast<int>(nb::int_(device[0]));

@@ -3,7 +3,7 @@
 """The Python package beside OpenVINO's, PyAV, torchcodec and the tool: ./dev bench python [--rounds N] [--no-docs].
 
 Each side is a process of its own; rounds take turns, and a ratio is the median of the rounds' ratios. A peer that is not installed in
-build/venv has no row. Prints a Markdown table and writes it into docs/guide/python_video.md.
+build/venv, torchcodec in the interpreter of --torch, has no row. Prints a Markdown table and writes it into docs/guide/python_video.md.
 """
 import argparse
 import datetime
@@ -30,31 +30,39 @@ ROWS = [
     ("frames_yuv", "frames as decoded (yuv420p)", "pyav", 1.2),
     ("frames_rgb", "frames of the demo's clip as RGB arrays", "torchcodec", 1.2),
 ]
-PEERS = {"openvino": "openvino", "pyav": "av", "torchcodec": "torchcodec"}
+PEERS = {"openvino": "openvino", "pyav": "av"}
 
 
 class Side:
     """A worker of bench/python/worker.py."""
 
     def __init__(self, name, options):
+        python = options.torch if name == "torchcodec" else sys.executable
         env = dict(os.environ, PYTHONPATH=str(options.build / "python"), TENON_DEVICE_PATH=str(options.build / "lib"))
-        self.process = subprocess.Popen([sys.executable, str(Path(__file__).with_name("worker.py")), name, str(options.clip), str(options.model), str(options.pipeline)],
+        self.process = subprocess.Popen([python, str(Path(__file__).with_name("worker.py")), name, str(options.clip), str(options.model), str(options.pipeline)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         assert self.process.stdout.readline() == "ready\n", f"{name}: the worker did not start"
 
     def measure(self, name):
-        """Seconds per call."""
+        """Seconds per call, and those of all processors together."""
         self.process.stdin.write(name + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit(f"python.py: the worker ended in {name}")
-        return float(line)
+        return tuple(float(part) for part in line.split())
 
     def close(self):
         """Ends the worker."""
         self.process.stdin.close()
         self.process.wait(30)
+
+
+def is_there(peer, options):
+    """Whether its interpreter has the package."""
+    if peer == "torchcodec":
+        return options.torch and subprocess.run([options.torch, "-c", "import torchcodec.decoders"], check=False, capture_output=True).returncode == 0
+    return importlib.util.find_spec(PEERS[peer]) is not None
 
 
 def shown(seconds):
@@ -82,6 +90,7 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument("--clip", type=Path, default=ROOT / "models/demo.mp4")
     parser.add_argument("--model", type=Path, required=True, help="the demo's detector")
+    parser.add_argument("--torch", help="an interpreter that has torch and torchcodec")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-docs", action="store_true")
     options = parser.parse_args()
@@ -93,18 +102,19 @@ def main():
     tenon = Side("tenon", options)
     sides = {}
     for name, title, peer, wanted in ROWS:
-        if importlib.util.find_spec(PEERS[peer]) is None:
+        if not is_there(peer, options):
             continue
         if peer not in sides:
             sides[peer] = Side(peer, options)
         pairs = [(tenon.measure(name), sides[peer].measure(name)) for _ in range(options.rounds)]
-        ratio = statistics.median(theirs / ours for ours, theirs in pairs)
-        ours, theirs = (statistics.median(each) for each in zip(*pairs))
-        lines.append(f"| {title} | {shown(ours)} | {peer} {shown(theirs)} | {ratio:.2f} | {wanted} |")
-    pairs = [(tenon.measure("pipeline"), tool_seconds(options)) for _ in range(max(3, options.rounds // 2))]
+        ratio = statistics.median(theirs[0] / ours[0] for ours, theirs in pairs)
+        cells = [shown(statistics.median(pair[side][0] for pair in pairs)) +
+                 (f", {shown(statistics.median(pair[side][1] for pair in pairs))} of processors" if name.startswith("frames") else "") for side in (0, 1)]
+        lines.append(f"| {title} | {cells[0]} | {peer} {cells[1]} | {ratio:.2f} | {wanted} |")
+    pairs = [(tenon.measure("pipeline")[0], tool_seconds(options)) for _ in range(max(3, options.rounds // 2))]
     ratio = statistics.median(theirs / ours for ours, theirs in pairs)
     lines.append(f"| a pipeline with the demo's model, per frame | {shown(statistics.median(p[0] for p in pairs))} | tenon pipeline {shown(statistics.median(p[1] for p in pairs))} | {ratio:.2f} | 0.97 |")
-    lines.append(f"| from_dlpack, set_tensor and back | {shown(statistics.median(tenon.measure('from_dlpack') for _ in range(options.rounds)))} | | | 2 us |")
+    lines.append(f"| from_dlpack, set_tensor and back | {shown(statistics.median(tenon.measure('from_dlpack')[0] for _ in range(options.rounds)))} | | | 2 us |")
     lines.append(f"| import tenon | {shown(statistics.median(import_seconds(options) for _ in range(options.rounds)))} | | | 150 ms |")
     for side in (tenon, *sides.values()):
         side.close()

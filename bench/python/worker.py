@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One side of bench/python/python.py: worker.py PACKAGE reads names of measurements, a line each, and answers with seconds per call."""
+"""One side of bench/python/python.py: worker.py PACKAGE reads names of measurements, a line each, and answers with seconds per call
+and seconds of all processors together."""
+import resource
 import sys
 import time
 
@@ -144,7 +146,11 @@ def main():
     print("ready", flush=True)
     for line in sys.stdin:
         name = line.strip()
-        print(getattr(side, name)() if hasattr(side, name) else common(side, name), flush=True)
+        begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+        taken = getattr(side, name)() if hasattr(side, name) else common(side, name)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        busy = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / (time.perf_counter() - begin)
+        print(taken, taken * busy, flush=True)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@
 #include <tenon/core/media/frame_layout.cpp>
 #include <tenon/core/media/metadata.cpp>
 #include <tenon/core/media/upright.cpp>
-#include <tenon/core/route/context_modules.cpp>
 #include <tenon/core/media/zones.cpp>
+#include <tenon/core/route/context_modules.cpp>
 #include <tenon/core/route/ledger.cpp>
 #include <tenon/core/route/pointer_edges.cpp>
 #include <tenon/core/route/proof.cpp>

@@ -1,160 +1,206 @@
 // Attention of few queries, over a part of the keys for each group, so that a long past keeps the whole device busy. Queries of
-// SHARED neighbouring batches see the same keys, which are read once for ROWS of these SHARED * M rows. Scores of TILE keys at a
-// time lie in local memory, and what was summed so far shrinks when a greater one comes.
-// QUERY(batch, m, d); KEY8(batch, n, d, to), VALUE8(batch, n, d, to): 8 columns, with zeros behind the last one.
-// SCORE(value, batch, m, n): scaled and masked. FIRST_TOP(batch, m), FIRST_TOTAL(batch, m): before any key. STORE_AT(value, batch, m, d).
-// With HAS_PARTS the groups leave in PART, PARTS for each row of queries, rows of VALUES + 2: sums, the greatest score, and the sum of
-// the weights; COUNTERS, a zero for each set of rows before and after, says which group comes last and joins them.
-#define KEY_LANES (LANES / TILE)
-#define WARPS (LANES / 32)
+// SHARED neighbouring batches see the same keys; a group has ROWS of these SHARED * M rows. TEAM work-items have a key and its value,
+// 8 columns each, and AT_ONCE of these are asked for before the first is used. Each team sums up for itself, and what it has shrinks
+// when a greater score comes: until the group's teams join at the end, nothing but a key's score is waited for.
+// QUERY8(batch, m, d, to), KEY8(batch, n, d, to), VALUE8(batch, n, d, to): 8 columns, with zeros behind the last one.
+// MASK_AT(batch, m, n), a MASK_T; SCORE_OF(value, mask, m, n): scaled and masked. FIRST_TOP(batch, m), FIRST_TOTAL(batch, m): before
+// any key. STORE_AT(value, batch, m, d).
+// With HAS_PARTS the groups leave in PART, PARTS for each set of rows, sums of ROWS rows of VALUES, their greatest scores, and the
+// sums of their weights; COUNTERS, a zero for each set of rows before and after, says which group comes last and joins them.
+// EARLY_KEY(batch, n), EARLY_VALUE(batch, n), EARLY_BYTES: see early_nvidia.cl.
+#define TEAMS (LANES / TEAM)
+#define STEP (TEAMS * AT_ONCE)
+#define BATCH_OF(row) (M == 1 ? (row) : (row) / M)
+#define ROW_OF(row) (M == 1 ? 0 : (row) % M)
+// Neighbouring teams that join by themselves, and what they have in local memory, of so many rows at a time: a little more than there
+// is for each column, so that columns lie in different banks.
+#define SPAN SPAN_OF(TEAM)
+#define SPANS (LANES / SPAN)
+#define JOINED_ROWS (ROWS < 4 ? ROWS : 4)
+#define PITCH (SPANS * TEAM + 4)
+#define JOINED_SIZE (JOINED_ROWS * 8 * PITCH > MEETING(AT_ONCE * ROWS) ? JOINED_ROWS * 8 * PITCH : MEETING(AT_ONCE * ROWS))
+#define PART_SIZE (ROWS * (VALUES + 2))
+#define RESULTS (ROWS * VALUES)
+// Results of a work-item, and parts of them that are read at once.
+#define ITEMS ((RESULTS + LANES - 1) / LANES)
+#define AT_A_TIME (ITEMS > 2 ? 4 : ITEMS > 1 ? 8 : 16)
 #define EACH_ROW _Pragma("unroll") for (int r = 0; r < ROWS; ++r)
+#define EACH_COLUMN _Pragma("unroll") for (int j = 0; j < 8; ++j)
+#define EACH_KEY _Pragma("unroll") for (int u = 0; u < AT_ONCE; ++u)
+#define EACH_SPAN _Pragma("unroll") for (int s = 0; s < SPANS; ++s)
+#define EACH_ITEM _Pragma("unroll") for (int i = 0; i < ITEMS; ++i)
+#define EACH_PART _Pragma("unroll") for (int p = 0; p < AT_A_TIME; ++p)
+// What had this greatest score shrinks to the next one.
+#define SHRINK(before, next) ((before) == -INFINITY ? 0 : exp((before) - (next)))
 KERNEL {
-  WARPS_MEET
 #if HAS_PARTS
-  __local int is_last;
+  __local uint before;
 #endif
-  __local float query[ROWS * COLUMNS], score[ROWS][TILE], joined[LANES * 8], shrink[ROWS], total[ROWS], top[ROWS];
-  const int lane = (int)get_local_id(0), warp = lane / 32;
+  __local float joined[JOINED_SIZE], span_top[SPANS * ROWS], span_total[SPANS * ROWS];
+  const int lane = (int)get_local_id(0), team = lane / TEAM, column = lane % TEAM * 8;
   const int part = (int)get_group_id(0), first = (int)get_group_id(1) * ROWS, set = (int)get_group_id(2) * SHARED;
   const int begin = part * PART_KEYS, end = min(begin + PART_KEYS, N);
-  for (int i = lane; i < ROWS * COLUMNS; i += LANES) {
-    const int row = first + i / COLUMNS, d = i % COLUMNS;
-    query[i] = row < SHARED * M && d < D ? QUERY((set + row / M), (row % M), d) : 0;
+#ifdef EARLY_KEY
+  for (int n = begin + lane; n < end; n += LANES) {
+    READ_EARLY(EARLY_KEY(set, n), EARLY_BYTES, 0, 1)
+    READ_EARLY(EARLY_VALUE(set, n), EARLY_BYTES, 0, 1)
   }
-  if (lane < ROWS) {
-    const int row = first + lane;
-    const bool begins = part == 0 && row < SHARED * M;  // What parts have seen is added up.
-    top[lane] = begins ? FIRST_TOP((set + row / M), (row % M)) : -INFINITY;
-    total[lane] = begins ? FIRST_TOTAL((set + row / M), (row % M)) : 0;
+  WAIT_FOR_KERNELS();
+#endif
+  float query[ROWS][8], sums[ROWS][8], top[ROWS], total[ROWS];
+  EACH_ROW {
+    const int row = first + r;
+    // What parts have seen is added up.
+    const bool begins = part == 0 && team == 0 && row < SHARED * M;
+    top[r] = begins ? FIRST_TOP((set + BATCH_OF(row)), (ROW_OF(row))) : -INFINITY;
+    total[r] = begins ? FIRST_TOTAL((set + BATCH_OF(row)), (ROW_OF(row))) : 0;
+    EACH_COLUMN query[r][j] = sums[r][j] = 0;
+    if (row < SHARED * M && column < COLUMNS) { QUERY8((set + BATCH_OF(row)), (ROW_OF(row)), column, query[r]) }
   }
-  const int value_column = lane % VALUE_LANES * 8;
-  float sums[ROWS][8];
-  EACH_ROW for (int j = 0; j < 8; ++j) sums[r][j] = 0;
-  for (int n0 = begin; n0 < end; n0 += TILE) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    {
-      const int n = n0 + lane % TILE;
-      float dot[ROWS];
-      EACH_ROW dot[r] = 0;
-      if (n < end)
-        for (int d = lane / TILE * 8; d < COLUMNS; d += KEY_LANES * 8) {
-          float key[8];
-          KEY8(set, n, d, key)
-          EACH_ROW
-#pragma unroll
-            for (int j = 0; j < 8; ++j) dot[r] = fma(query[r * COLUMNS + d + j], key[j], dot[r]);
-        }
-      EACH_ROW joined[r * LANES + lane] = dot[r];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int r0 = 0; r0 < ROWS; r0 += WARPS) {
-      // A warp for each row.
-      const int r = min(r0 + warp, ROWS - 1), row = first + r;
-      float own[TILE / 32], most = -INFINITY, weight = 0;
-#pragma unroll
-      for (int i = 0; i < TILE / 32; ++i) {
-        const int k = i * 32 + lane % 32, n = n0 + k;
-        float dot = 0;
-        for (int j = 0; j < KEY_LANES; ++j) dot += joined[r * LANES + j * TILE + k];
-        own[i] = row < SHARED * M && n < end ? SCORE(dot, (set + row / M), (row % M), n) : -INFINITY;
-        most = tn_greater(most, own[i]);
-      }
-      JOIN_WARP(most, tn_greater)
-      const float before = top[r], next = tn_greater(before, most);
-#pragma unroll
-      for (int i = 0; i < TILE / 32; ++i) {
-        own[i] = next == -INFINITY || own[i] == -INFINITY ? 0 : exp(own[i] - next);
-        weight += own[i];
-      }
-      JOIN_WARP(weight, ADDED)
-      if (r0 + warp < ROWS) {
-#pragma unroll
-        for (int i = 0; i < TILE / 32; ++i) score[r][i * 32 + lane % 32] = own[i];
-        if (lane % 32 == 0) {
-          const float by = before == -INFINITY ? 0 : exp(before - next);
-          shrink[r] = by;
-          total[r] = total[r] * by + weight;
-          top[r] = next;
-        }
+  for (int n0 = begin; n0 < end; n0 += STEP) {
+    float key[AT_ONCE][8], value[AT_ONCE][8], score[AT_ONCE * ROWS];
+    MASK_T mask[AT_ONCE * ROWS];
+    EACH_KEY {
+      const int n = min(n0 + u * TEAMS + team, N - 1);
+      EACH_COLUMN key[u][j] = value[u][j] = 0;
+      if (column < COLUMNS) { KEY8(set, n, column, key[u]) }
+      if (column < VALUES) { VALUE8(set, n, column, value[u]) }
+      EACH_ROW {
+        const int row = min(first + r, SHARED * M - 1);
+        mask[u * ROWS + r] = MASK_AT((set + BATCH_OF(row)), (ROW_OF(row)), n);
       }
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    EACH_ROW for (int j = 0; j < 8; ++j) sums[r][j] *= shrink[r];
-    if (value_column < VALUES)
-      for (int k = lane / VALUE_LANES; k < min(TILE, end - n0); k += LANES / VALUE_LANES) {
-        float value[8];
-        VALUE8(set, (n0 + k), value_column, value)
-        EACH_ROW
-#pragma unroll
-          for (int j = 0; j < 8; ++j) sums[r][j] = fma(score[r][k], value[j], sums[r][j]);
+    EACH_KEY EACH_ROW {
+      float dot = 0;
+      EACH_COLUMN dot = fma(query[r][j], key[u][j], dot);
+      score[u * ROWS + r] = dot;
+    }
+    JOIN_TEAMS(score, AT_ONCE * ROWS, TEAM, joined)
+    EACH_ROW {
+      const int row = first + r;
+      float next = top[r];
+      EACH_KEY {
+        const int n = n0 + u * TEAMS + team, at = u * ROWS + r;
+        score[at] = row < SHARED * M && n < end ? SCORE_OF(score[at], mask[at], (ROW_OF(row)), n) : -INFINITY;
+        next = tn_greater(next, score[at]);
       }
+      const float by = SHRINK(top[r], next);
+      top[r] = next;
+      total[r] *= by;
+      EACH_COLUMN sums[r][j] *= by;
+      EACH_KEY {
+        const float own = score[u * ROWS + r], weight = next == -INFINITY ? 0 : SHRINK(own, next);
+        total[r] += weight;
+        EACH_COLUMN sums[r][j] = fma(weight, value[u][j], sums[r][j]);
+      }
+    }
   }
   EACH_ROW {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int j = 0; j < 8; ++j) joined[lane * 8 + j] = sums[r][j];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const int row = first + r;
-    for (int d = lane; d < VALUES && row < SHARED * M; d += LANES) {
-      float sum = 0;
-      for (int i = 0; i < LANES / VALUE_LANES; ++i) sum += joined[i * VALUE_LANES * 8 + d];
-#if HAS_PARTS
-      PART_SET(((set * M + row) * PARTS + part) * (VALUES + 2) + d, sum);
-#else
-      STORE_AT((total[r] == 0 ? 0 : sum / total[r]), (set + row / M), (row % M), d);
-#endif
+    float next = top[r];
+    JOIN_APART(&next, 1, tn_greater, TEAM)
+    const float by = SHRINK(top[r], next);
+    top[r] = next;
+    total[r] *= by;
+    EACH_COLUMN sums[r][j] *= by;
+    JOIN_APART(&total[r], 1, ADDED, TEAM)
+    JOIN_APART(sums[r], 8, ADDED, TEAM)
+    if (lane % SPAN == 0) {
+      span_top[lane / SPAN * ROWS + r] = top[r];
+      span_total[lane / SPAN * ROWS + r] = total[r];
     }
-#if HAS_PARTS
-    if (lane == 0 && row < SHARED * M) {
-      const int at = ((set * M + row) * PARTS + part) * (VALUES + 2) + VALUES;
-      PART_SET(at, top[r]);
-      PART_SET(at + 1, total[r]);
-    }
-#endif
   }
 #if HAS_PARTS
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  const int rows = (int)(get_group_id(2) * get_num_groups(1) + get_group_id(1)), parts_at = rows * PARTS * PART_SIZE,
+            part_at = parts_at + part * PART_SIZE;
+#endif
+  for (int r0 = 0; r0 < ROWS; r0 += JOINED_ROWS) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane % SPAN < TEAM) EACH_ROW
+        if (r >= r0 && r < r0 + JOINED_ROWS) EACH_COLUMN
+            joined[((r - r0) * 8 + j) * PITCH + lane / SPAN * TEAM + lane % TEAM] = sums[r][j];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lane; i < JOINED_ROWS * VALUES; i += LANES) {
+      const int r = i / VALUES, d = i % VALUES, row = first + r0 + r;
+      float most = -INFINITY, sum = 0, all = 0;
+      EACH_SPAN most = tn_greater(most, span_top[s * ROWS + r0 + r]);
+      EACH_SPAN {
+        const float by = SHRINK(span_top[s * ROWS + r0 + r], most);
+        sum = fma(by, joined[(r * 8 + d % 8) * PITCH + s * TEAM + d / 8], sum);
+        all = fma(by, span_total[s * ROWS + r0 + r], all);
+      }
+#if HAS_PARTS
+      PART_SET(part_at + (r0 + r) * VALUES + d, sum);
+      if (d > 0) continue;
+      PART_SET(part_at + RESULTS + r0 + r, most);
+      PART_SET(part_at + RESULTS + ROWS + r0 + r, all);
+#else
+      if (row < SHARED * M) STORE_AT((all == 0 ? 0 : sum / all), (set + BATCH_OF(row)), (ROW_OF(row)), d);
+#endif
+    }
+  }
+#if HAS_PARTS
+  ALL_WRITTEN();
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   if (lane == 0) {
-    const int rows = (int)(get_group_id(2) * get_num_groups(1) + get_group_id(1));
-    RELEASE_WRITES();
-    is_last = atomic_inc((volatile __global int*)COUNTERS_p + rows) == PARTS - 1;
-    if (is_last) COUNTERS_p[rows] = 0;
+    uint count;
+    COUNT_GROUP((volatile __global int*)COUNTERS_p + rows, count)
+    if (count == PARTS - 1) COUNTERS_p[rows] = 0;
+    before = count;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (!is_last) return;
-  RELEASE_WRITES();
-  // Many loads are asked for before the first is waited for: what other groups left comes from memory that all share.
-  for (int i = lane; i < ROWS * PARTS; i += LANES) {
-    if (first + i / PARTS >= SHARED * M) continue;
-    const int at = ((set * M + first) * PARTS + i) * (VALUES + 2) + VALUES;
-    joined[2 * i] = ((__global const volatile float*)PART_p)[at];
-    joined[2 * i + 1] = ((__global const volatile float*)PART_p)[at + 1];
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  // Always in the same order.
-  for (int i = lane; i < ROWS * VALUES; i += LANES) {
-    const int row = first + i / VALUES, d = i % VALUES;
-    if (row >= SHARED * M) continue;
-    __global const volatile float* const parts = PART_p + (set * M + row) * PARTS * (VALUES + 2) + d;
-    __local const float* const weights = joined + 2 * (i / VALUES) * PARTS;
-    float most = -INFINITY, sum = 0, all = 0;
-    for (int p = 0; p < PARTS; ++p) most = tn_greater(most, weights[2 * p]);
-    for (int p0 = 0; p0 < PARTS; p0 += 8) {
-      float own[8];
-#pragma unroll
-      for (int j = 0; j < 8; ++j) own[j] = p0 + j < PARTS ? parts[(p0 + j) * (VALUES + 2)] : 0;
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        const float top_of_part = p0 + j < PARTS ? weights[2 * (p0 + j)] : -INFINITY;
-        const float by = top_of_part == -INFINITY ? 0 : exp(top_of_part - most);
-        sum += by * own[j];
-        all += by == 0 ? 0 : by * weights[2 * (p0 + j) + 1];
+  if (before != PARTS - 1) return;
+  SEE_WRITES();
+  // What other groups left comes from memory that all share: as much as possible is asked for before the first is waited for, and it
+  // is added always in the same order.
+  __global const volatile float* const parts = (__global const volatile float*)PART_p + parts_at;
+  float most[ITEMS], sum[ITEMS], all[ITEMS];
+  EACH_ITEM most[i] = -INFINITY, sum[i] = all[i] = 0;
+  for (int p0 = 0; p0 < PARTS; p0 += AT_A_TIME) {
+    float own[ITEMS][AT_A_TIME], tops[ITEMS][AT_A_TIME], totals[ITEMS][AT_A_TIME];
+    EACH_ITEM EACH_PART {
+      const int result = min(lane + i * LANES, RESULTS - 1), at = min(p0 + p, PARTS - 1) * PART_SIZE;
+      own[i][p] = parts[at + result];
+      tops[i][p] = parts[at + RESULTS + result / VALUES];
+      totals[i][p] = parts[at + RESULTS + ROWS + result / VALUES];
+    }
+    EACH_ITEM {
+      float next = most[i];
+      EACH_PART next = tn_greater(next, tops[i][p]);  // The last one again changes nothing.
+      const float by = SHRINK(most[i], next);
+      most[i] = next;
+      sum[i] *= by;
+      all[i] *= by;
+      EACH_PART {
+        const float weight = p0 + p < PARTS ? SHRINK(tops[i][p], next) : 0;
+        sum[i] = fma(weight, own[i][p], sum[i]);
+        all[i] = fma(weight, totals[i][p], all[i]);
       }
     }
-    STORE_AT((all == 0 ? 0 : sum / all), (set + row / M), (row % M), d);
+  }
+  EACH_ITEM {
+    const int result = lane + i * LANES, row = first + result / VALUES;
+    if (result < RESULTS && row < SHARED * M)
+      STORE_AT((all[i] == 0 ? 0 : sum[i] / all[i]), (set + BATCH_OF(row)), (ROW_OF(row)), (result % VALUES));
   }
 #endif
 }
-#undef KEY_LANES
-#undef WARPS
+#undef TEAMS
+#undef STEP
+#undef BATCH_OF
+#undef ROW_OF
+#undef SPAN
+#undef SPANS
+#undef JOINED_ROWS
+#undef PITCH
+#undef JOINED_SIZE
+#undef PART_SIZE
+#undef RESULTS
+#undef ITEMS
+#undef AT_A_TIME
 #undef EACH_ROW
+#undef EACH_COLUMN
+#undef EACH_KEY
+#undef EACH_SPAN
+#undef EACH_ITEM
+#undef EACH_PART
+#undef SHRINK

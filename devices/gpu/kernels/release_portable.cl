@@ -6,4 +6,9 @@
 #else
 #define RELEASE_WRITES() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
+#define ALL_WRITTEN() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#define COUNT_GROUP(counter, count) \
+  RELEASE_WRITES();                 \
+  count = (uint)atomic_inc(counter);
+#define SEE_WRITES() RELEASE_WRITES()
 #endif

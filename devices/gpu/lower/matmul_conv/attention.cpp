@@ -158,8 +158,8 @@ Attention attention_of(Builder& builder, const Node& node) {
   return all;
 }
 
-/// Limits of the kernel for few queries: queries that a group computes together, keys whose scores lie in local memory at once.
-constexpr std::size_t kFewQueries = 8, kRowLanes = 128, kRowTile = 64, kMostColumns = 512;
+/// Limits of the kernel for few queries: queries that a group computes together, columns of a warp, and groups that share the keys.
+constexpr std::size_t kFewQueries = 8, kRowLanes = 128, kMostColumns = 256, kMostParts = 64;
 
 /// How many neighbouring batches have the same keys and values.
 std::size_t shared_batches(const Attention& what) {
@@ -175,17 +175,22 @@ bool has_few_queries(const Builder& builder, const Attention& what) {
          what.value.shape.back() <= kMostColumns;
 }
 
-/// SCORE(value, batch, m, n): a product of a query and a key, scaled and masked.
+/// SCORE(value, batch, m, n): a product of a query and a key, scaled and masked. What the mask says of it, a MASK_T, may be read before:
+/// MASK_AT(batch, m, n), SCORE_OF(value, mask, m, n).
 void define_score(Kernel& kernel, const Attention& what) {
   if (what.scale_view) kernel.reads("SCALE", *what.scale_view);
-  std::string score = "(value) * " + (what.scale_view ? "SCALE(0)" : what.scale);
+  std::string score = "(value) * " + (what.scale_view ? "SCALE(0)" : what.scale), mask = "0";
   if (what.is_causal) score = "((n) > (m) ? -INFINITY : " + score + ")";
+  const bool is_bool = what.mask && what.mask->type == ElementType::kBool;
   if (what.mask) {
     kernel.reads("MASK", *what.mask);
-    const std::string mask = "MASK(" + place_of(kernel, "MASK", *what.mask, what.batch, "(m)", "(n)") + ")";
-    score = what.mask->type == ElementType::kBool ? "(" + mask + " ? " + score + " : -INFINITY)" : score + " + " + mask;
+    mask = "MASK(" + place_of(kernel, "MASK", *what.mask, what.batch, "(m)", "(n)") + ")";
+    score = is_bool ? "((mask) ? " + score + " : -INFINITY)" : score + " + (mask)";
   }
-  kernel.define("SCORE(value, batch, m, n)", "(" + score + ")");
+  kernel.define("MASK_T", is_bool ? "int" : "float")
+      .define("MASK_AT(batch, m, n)", mask)
+      .define("SCORE_OF(value, mask, m, n)", "(" + score + ")")
+      .define("SCORE(value, batch, m, n)", "SCORE_OF(value, MASK_AT(batch, m, n), m, n)");
 }
 
 /// FIRST_TOP(batch, m), FIRST_TOTAL(batch, m): the greatest score of a row, and the sum of its weights, before any key. Those of a sink,
@@ -294,53 +299,79 @@ void define_row_store(Kernel& kernel, const Builder& builder, const Attention& w
       .define("VALUES", static_cast<std::int64_t>(what.value.shape.back()));
 }
 
-/// How keys are divided: enough groups for every unit of the device, and whole tiles for each.
+/// How keys are divided: enough groups for every unit of the device, which read all that they wait for at once.
 struct KeyParts {
-  std::size_t rows, blocks, keys, count;
+  std::size_t rows, blocks;   ///< Rows of queries that a group computes, and groups for all of them.
+  std::size_t team, at_once;  ///< Work-items of a key, and keys that each of them reads at once.
+  std::size_t keys, count;    ///< The keys of a group, and groups that share all.
 };
 KeyParts parts_of(const Attention& what, const Target& target) {
-  const std::size_t shared = shared_batches(what), all = shared * what.queries;
-  KeyParts parts{1, 1, kRowTile, 1};
-  while (parts.rows < std::min(all, kFewQueries)) parts.rows *= 2;
-  parts.blocks = (all + parts.rows - 1) / parts.rows;
-  const std::size_t groups = std::max<std::size_t>(what.batches() / shared * parts.blocks, 1),
-                    tiles = std::max<std::size_t>((what.keys + kRowTile - 1) / kRowTile, 1),
-                    // The last group keeps two numbers of each part and row in local memory.
-      most = std::min(tiles, kRowLanes * 4 / parts.rows),
-                    wanted = std::clamp<std::size_t>(4 * target.compute_units / groups, 1, most);
-  parts.keys = (tiles + wanted - 1) / wanted * kRowTile;
+  const std::size_t shared = shared_batches(what), all = shared * what.queries, units = target.compute_units,
+                    sets = std::max<std::size_t>(what.batches() / shared, 1);
+  KeyParts parts{1, 1, 1, 4, 1, 1};
+  while (parts.team * kChunk < std::max(what.query.shape.back(), what.value.shape.back())) parts.team *= 2;
+  std::size_t steps = 1;
+  const auto divide = [&] {
+    const std::size_t step = kRowLanes / parts.team * parts.at_once;
+    parts.blocks = (all + parts.rows - 1) / parts.rows;
+    steps = std::max<std::size_t>((what.keys + step - 1) / step, 1);
+    parts.keys = step;
+  };
+  // A row is a group's alone as long as the device has room for so many groups: the fewer rows, the sooner their sums are joined.
+  for (divide(); parts.rows < std::min(all, kFewQueries) &&
+                 (2 * sets * parts.blocks > units / 4 || sets * parts.blocks * steps > 8 * units);
+       divide())
+    parts.rows *= 2;
+  if (parts.rows == kFewQueries) parts.at_once = 2, divide();
+  const std::size_t wanted = std::clamp<std::size_t>(2 * units / std::max<std::size_t>(sets * parts.blocks, 1), 1,
+                                                     std::min(steps, kMostParts));
+  parts.keys *= (steps + wanted - 1) / wanted;
   parts.count = std::max<std::size_t>((what.keys + parts.keys - 1) / parts.keys, 1);
   return parts;
+}
+
+/// Keys and values come into the second-level cache while the kernel before this one runs (kernels/early_nvidia.cl): a token's are
+/// from long ago, but for the last.
+void define_early_rows(Kernel& kernel, const Builder& builder, const View& key, const View& value, const Shape& batch) {
+  if (builder.target().matrices != Target::Matrices::kNvidia || key.source || value.source) return;
+  const auto define = [&](const std::string& as, const std::string& name, const View& view) {
+    kernel.define(as + "(batch, n)",
+                  "(" + name + "_p + " + batch_place(kernel, name, view, batch) + " + " +
+                      index_text(kernel, name + "_ROW", {view.strides[view.strides.size() - 2]}, {"(n)"}) + ")");
+  };
+  define("EARLY_KEY", "K", key);
+  define("EARLY_VALUE", "V", value);
+  const std::size_t bytes =
+      std::max(key.shape.back() * size_bytes(key.type), value.shape.back() * size_bytes(value.type));
+  kernel.define("EARLY_BYTES", signed_of(bytes)).waits().text(kernels::early_nvidia);
 }
 
 Kernel few_queries_kernel(Builder& builder, const Attention& what, const KeyParts& parts) {
   Kernel kernel = builder.kernel("attention_rows");
   const std::size_t columns = what.query.shape.back(), values = what.value.shape.back(), shared = shared_batches(what);
-  kernel.reads("Q", what.query);
-  kernel.define("QUERY(batch, m, d)", "Q(" + place_of(kernel, "Q", what.query, what.batch, "(m)", "(d)") + ")");
-  define_row(kernel, builder, "K", "KEY8", swapped(what.key), what.batch);
+  const View key = swapped(what.key);
+  define_row(kernel, builder, "Q", "QUERY8", what.query, what.batch);
+  define_row(kernel, builder, "K", "KEY8", key, what.batch);
   define_row(kernel, builder, "V", "VALUE8", what.value, what.batch);
   define_score(kernel, what);
   define_first(kernel, what);
-  std::size_t value_lanes = 1;
-  while (value_lanes * 8 < values) value_lanes *= 2;
-  kernel.number("N", static_cast<std::int64_t>(what.keys))
-      .number("PART_KEYS", static_cast<std::int64_t>(parts.keys))
+  kernel.number("N", signed_of(what.keys))
+      .number("PART_KEYS", signed_of(parts.keys))
       .define("HAS_PARTS", parts.count > 1 ? 1 : 0)
-      .define("SHARED", static_cast<std::int64_t>(shared))
-      .define("D", static_cast<std::int64_t>(columns))
-      .define("COLUMNS", static_cast<std::int64_t>(whole_chunks(columns)))
-      .define("ROWS", static_cast<std::int64_t>(parts.rows))
-      .define("TILE", static_cast<std::int64_t>(kRowTile))
-      .define("VALUE_LANES", static_cast<std::int64_t>(value_lanes))
-      .define("LANES", static_cast<std::int64_t>(kRowLanes));
+      .define("SHARED", signed_of(shared))
+      .define("COLUMNS", signed_of(whole_chunks(columns)))
+      .define("ROWS", signed_of(parts.rows))
+      .define("TEAM", signed_of(parts.team))
+      .define("AT_ONCE", signed_of(parts.at_once))
+      .define("LANES", signed_of(kRowLanes));
   if (parts.count > 1) {
-    const std::size_t rows = what.batches() * what.queries;
-    kernel.uses("PART", builder.scratch(ElementType::kF32, {rows, parts.count, values + 2}))
-        .uses("COUNTERS", builder.counters(what.batches() / shared * parts.blocks))
-        .number("PARTS", static_cast<std::int64_t>(parts.count))
+    const std::size_t sets = what.batches() / shared * parts.blocks;
+    kernel.uses("PART", builder.scratch(ElementType::kF32, {sets, parts.count, parts.rows, values + 2}))
+        .uses("COUNTERS", builder.counters(sets))
+        .number("PARTS", signed_of(parts.count))
         .text(release_text(builder.target()));
   }
+  define_early_rows(kernel, builder, key, what.value, what.batch);
   kernel.multiply_adds(std::uint64_t{what.batches()} * what.queries * what.keys * (columns + values));
   kernel.text(builder.target().matrices == Target::Matrices::kNvidia ? kernels::lanes_nvidia : kernels::lanes_portable)
       .text(kernels::attention_rows);

@@ -3,6 +3,8 @@
 // side, and STORE_AT sees the second one's value as `second`.
 // A_p, A_BATCH(batch), A_PLACE(m); RIGHT8(batch, n, k, to), SECOND_RIGHT8(batch, n, k, to): 8 neighbours along k.
 // STORE_AT(value, batch, m, n). EARLY_ROW(batch, n), EARLY_BYTES, SECOND_...: see early_nvidia.cl.
+// AHEAD: so many steps along k of the right side, which is a constant then, are read before the kernel waits for the one before it:
+// RIGHT_T, RIGHT_READ(batch, n, k, to) as they lie, RIGHT_REALS(from, to). IS_AHEAD: these are all.
 // HAS_NORM: a row is divided by the root of its mean square, SPREAD(mean), and multiplied by GAIN8(k, to) before. The sums are
 // divided instead, since all of the row was read by then: its squares are one more sum.
 // meeting: see lanes_portable.cl. shared[]: the sums of a group's warps.
@@ -14,18 +16,60 @@
   _Pragma("unroll") for (int at = 0; at < ROWS * SUMS; ++at) \
     if (at == m * SUMS + (c)) value = sum[at / SUMS][at % SUMS];
 #endif
+#define EACH_COLUMN _Pragma("unroll") for (int c = 0; c < COLUMNS; ++c)
+#define STEP (SHARE * 256)
+#if HAS_NORM
+#define READ_GAIN(k) \
+  float gain[8];     \
+  GAIN8(k, gain)
+#define TAKE_SQUARES(m)                                                 \
+  _Pragma("unroll") for (int j = 0; j < 8; ++j) {                       \
+    sum[m][SUMS - 1] = fma(left[j], left[j], sum[m][SUMS - 1]);         \
+    left[j] *= gain[j];                                                 \
+  }
+#else
+#define READ_GAIN(k)
+#define TAKE_SQUARES(m)
+#endif
+#define MULTIPLY(k)                                                            \
+  READ_GAIN(k)                                                                 \
+  _Pragma("unroll") for (int m = 0; m < ROWS; ++m) {                           \
+    float left[8];                                                             \
+    const int row = min(m, M - 1), place = a0 + A_PLACE(row) + k;              \
+    A_LOAD8(place, left);                                                      \
+    TAKE_SQUARES(m)                                                            \
+    _Pragma("unroll") for (int c = 0; c < COLUMNS * SIDES; ++c)                \
+      _Pragma("unroll") for (int j = 0; j < 8; ++j)                            \
+        sum[m][c] = fma(left[j], right[c][j], sum[m][c]);                      \
+  }
 KERNEL {
   const int lane = (int)get_local_id(0) & 31, warp = (int)get_local_id(0) >> 5, batch = (int)get_group_id(1);
-  const int n0 = (GROUP * (LANES / 32) + warp) / SHARE * COLUMNS;
-#ifdef EARLY_ROW
-#pragma unroll
-  for (int c = 0; c < COLUMNS; ++c) {
+  const int n0 = (GROUP * (LANES / 32) + warp) / SHARE * COLUMNS, k0 = (warp % SHARE * 32 + lane) * 8;
+#if defined(EARLY_ROW) && !IS_AHEAD
+  EACH_COLUMN {
     const int n = min(n0 + c, N - 1), first = warp % SHARE * 32 + lane;
     READ_EARLY(EARLY_ROW(batch, n), EARLY_BYTES, first, SHARE * 32)
 #if SIDES > 1
     READ_EARLY(SECOND_EARLY_ROW(batch, n), SECOND_EARLY_BYTES, first, SHARE * 32)
 #endif
   }
+#endif
+#if AHEAD > 0
+  RIGHT_T ahead[AHEAD][COLUMNS];
+#if SIDES > 1
+  SECOND_RIGHT_T second_ahead[AHEAD][COLUMNS];
+#endif
+#pragma unroll
+  for (int i = 0; i < AHEAD; ++i)
+    EACH_COLUMN {
+      const int n = min(n0 + c, N - 1), k = min(k0 + i * STEP, K - 8);
+      RIGHT_READ(batch, n, k, ahead[i][c])
+#if SIDES > 1
+      SECOND_RIGHT_READ(batch, n, k, second_ahead[i][c])
+#endif
+    }
+#endif
+#ifdef EARLY_ROW
   WAIT_FOR_KERNELS();
 #endif
   const int a0 = A_BATCH(batch);
@@ -34,48 +78,44 @@ KERNEL {
   for (int m = 0; m < ROWS; ++m)
 #pragma unroll
     for (int c = 0; c < SUMS; ++c) sum[m][c] = 0;
-#pragma unroll UNROLL
-  for (int k = (warp % SHARE * 32 + lane) * 8; k < K; k += SHARE * 256) {
-    float right[COLUMNS * SIDES][8];
+#if AHEAD > 0
 #pragma unroll
-    for (int c = 0; c < COLUMNS; ++c) {
+  for (int i = 0; i < AHEAD; ++i) {
+    const int k = k0 + i * STEP;
+    if (IS_AHEAD && i == AHEAD - 1 && k >= K) continue;  // Only the last step may be beyond the end.
+    float right[COLUMNS * SIDES][8];
+    EACH_COLUMN {
+      RIGHT_REALS(ahead[i][c], right[c])
+#if SIDES > 1
+      SECOND_RIGHT_REALS(second_ahead[i][c], right[COLUMNS + c])
+#endif
+    }
+    MULTIPLY(k)
+  }
+#endif
+#if !IS_AHEAD
+#pragma unroll UNROLL
+  for (int k = k0 + AHEAD * STEP; k < K; k += STEP) {
+    float right[COLUMNS * SIDES][8];
+    EACH_COLUMN {
       const int n = min(n0 + c, N - 1);
       RIGHT8(batch, n, k, right[c])
 #if SIDES > 1
       SECOND_RIGHT8(batch, n, k, right[COLUMNS + c])
 #endif
     }
-#if HAS_NORM
-    float gain[8];
-    GAIN8(k, gain)
-#endif
-#pragma unroll
-    for (int m = 0; m < ROWS; ++m) {
-      float left[8];
-      const int row = min(m, M - 1), place = a0 + A_PLACE(row) + k;
-      A_LOAD8(place, left);
-#if HAS_NORM
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        sum[m][SUMS - 1] = fma(left[j], left[j], sum[m][SUMS - 1]);
-        left[j] *= gain[j];
-      }
-#endif
-#pragma unroll
-      for (int c = 0; c < COLUMNS * SIDES; ++c)
-#pragma unroll
-        for (int j = 0; j < 8; ++j) sum[m][c] = fma(left[j], right[c][j], sum[m][c]);
-    }
+    MULTIPLY(k)
   }
+#endif
 #pragma unroll
-  for (int m = 0; m < ROWS; ++m)
-#pragma unroll
-    for (int c = 0; c < SUMS; ++c) {
-      JOIN_WARP(sum[m][c], ADDED)
+  for (int m = 0; m < ROWS; ++m) {
+    JOIN_WARPS(sum[m], SUMS)
 #if SHARE > 1
+#pragma unroll
+    for (int c = 0; c < SUMS; ++c)
       if (lane == 0) shared[(warp * ROWS + m) * SUMS + c] = sum[m][c];
 #endif
-    }
+  }
 #if SHARE > 1
   barrier(CLK_LOCAL_MEM_FENCE);
   if (warp % SHARE != 0) return;
@@ -103,3 +143,8 @@ KERNEL {
 }
 #undef SUMS
 #undef TAKE
+#undef EACH_COLUMN
+#undef STEP
+#undef READ_GAIN
+#undef TAKE_SQUARES
+#undef MULTIPLY

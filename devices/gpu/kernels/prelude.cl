@@ -26,12 +26,12 @@ inline ushort to_f16(float value) {
 inline float round_f16(float value) { return from_f16(to_f16(value)); }
 
 // 8 neighbours at once. @pre the address is a multiple of 16.
-inline void load8_f32(__global const float* from, float* to) {
-  const float4 a = *(__global const float4*)from, b = *(__global const float4*)(from + 4);
-  to[0] = a.x, to[1] = a.y, to[2] = a.z, to[3] = a.w, to[4] = b.x, to[5] = b.y, to[6] = b.z, to[7] = b.w;
+inline float8 read8_f32(__global const float* from) {
+  return (float8)(*(__global const float4*)from, *(__global const float4*)(from + 4));
 }
-inline void load8_f16(__global const half* from, float* to) {
-  const uint4 words = *(__global const uint4*)from;
+inline uint4 read8_f16(__global const half* from) { return *(__global const uint4*)from; }
+inline void reals8_f32(float8 from, float* to) { vstore8(from, 0, to); }
+inline void reals8_f16(uint4 words, float* to) {
   const uint word[4] = {words.x, words.y, words.z, words.w};
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -39,6 +39,8 @@ inline void load8_f16(__global const half* from, float* to) {
     to[i] = vload_half(0, (const half*)&bits);
   }
 }
+inline void load8_f32(__global const float* from, float* to) { reals8_f32(read8_f32(from), to); }
+inline void load8_f16(__global const half* from, float* to) { reals8_f16(read8_f16(from), to); }
 inline void store8_f32(const float* from, __global float* to) {
   *(__global float4*)to = (float4)(from[0], from[1], from[2], from[3]);
   *(__global float4*)(to + 4) = (float4)(from[4], from[5], from[6], from[7]);
@@ -54,6 +56,11 @@ inline void store8_f16(const float* from, __global half* to) {
   }
   *(__global uint4*)to = (uint4)(word[0], word[1], word[2], word[3]);
 }
+// 8 neighbours of 4 or 8 bits as they lie, and what makes them reals.
+typedef struct {
+  uint2 words;
+  float scale, zero;
+} tn_few_bits;
 
 // 8-bit numbers as they are, and reals that lie as such. @pre addresses are multiples of 8.
 inline uchar number_u8(float value, float inverse, int zero) { return convert_uchar_sat(rint(value * inverse) + zero); }

@@ -56,6 +56,7 @@ void TextParts::plain(const std::string& name, ElementType type, bool written) {
   if (type == ElementType::kF32 || type == ElementType::kF16) {
     const std::string suffix = type == ElementType::kF32 ? "f32" : "f16";
     define(name + "_LOAD8(i, to)", "load8_" + suffix + "(" + name + "_p + (i), to)");
+    define(name + "_READ8(i)", "read8_" + suffix + "(" + name + "_p + (i))");
     if (written) define(name + "_STORE8(i, from)", "store8_" + suffix + "(from, " + name + "_p + (i))");
   }
   if (written && !shares_bytes(type)) define(name + "_SET(i, value)", store_text(type, name + "_p", "i", "value"));

@@ -21,6 +21,8 @@ struct MatrixProduct {
   bool has_weights = false;  ///< The right side is a constant.
   std::size_t sides = 1;     ///< Right sides, each of a product of its own.
   bool has_norm = false;     ///< Rows of the left side are divided by the roots of their mean squares.
+  /// Words of 32 bits of 8 neighbours of a right side, as these lie, where it may be read before the left side is there; 0: it may not.
+  std::size_t words_ahead = 0;
   std::string text() const {
     return std::string(name(type)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
            " by " + std::to_string(batch) + (sides > 1 ? ", two" : "") + (has_norm ? ", of norms" : "");
@@ -79,7 +81,7 @@ void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, con
 bool has_few_rows(const MatrixProduct& product);
 /// The same of such a product of reals.
 /// @param kernel  Reads A, has A_BATCH, A_PLACE(m), RIGHT8(batch, n, k, to) and STORE_AT(value, batch, m, n); with two sides
-/// SECOND_RIGHT8, with a norm SPREAD(mean) and GAIN8(k, to).
+/// SECOND_RIGHT8, with a norm SPREAD(mean) and GAIN8(k, to), with words ahead RIGHT_T, RIGHT_READ and RIGHT_REALS.
 /// @param how  How the right side lies.
 void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
                  const std::string& how);

@@ -101,21 +101,33 @@ void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::
     return name + "(" + row + " + " +
            index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / " + group + ")"}) + ")";
   };
-  std::string text = "{ const float scale = " + define("SCALE", few.scales) +
-                     ", zero = " + (few.zero_points ? define("ZERO", few.zero_points) : "0") +
-                     "; const int from = " + row_text + " * K + (k); ";
-  std::string value = "(float)" + numbers + "(from + j)";
-  if (type == ElementType::kU4 || type == ElementType::kI4) {
-    text += "const uint word = *(__global const uint*)(" + numbers + "_p + from / 2); ";
-    value = type == ElementType::kU4 ? "(float)(word >> 4 * j & 15)" : "(float)((int)(word << (28 - 4 * j)) >> 28)";
-  } else if (type != ElementType::kNf4) {
-    text += std::string(type == ElementType::kU8 ? "uchar" : "char") + " bytes[8]; vstore8(vload8(0, " + numbers +
-            "_p + from), 0, bytes); ";
-    value = "(float)bytes[j]";
-  }
-  kernel.define(side + "RIGHT8(batch, n, k, to)",
-                text + "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = (" + value + " - zero) * scale; }");
+  const std::string scale = define("SCALE", few.scales), zero = few.zero_points ? define("ZERO", few.zero_points) : "0",
+                    from = row_text + " * K + (k)", each = "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = ";
+  const auto real = [](const std::string& value, const std::string& minus, const std::string& by) {
+    return "((" + value + ") - " + minus + ") * " + by + ";";
+  };
   kernel.number("K", signed_of(k));
+  if (type == ElementType::kNf4) {
+    kernel.define(side + "RIGHT8(batch, n, k, to)",
+                  "{ const float scale = " + scale + ", zero = " + zero + "; " + each +
+                      real("(float)" + numbers + "(" + from + " + j)", "zero", "scale") + " }");
+    return;
+  }
+  const bool is_half = type == ElementType::kU4 || type == ElementType::kI4;
+  const std::string byte = "((j < 4 ? (from).words.x : (from).words.y) >> 8 * (j % 4))";
+  const std::string value = type == ElementType::kU4   ? "(float)((from).words.x >> 4 * j & 15)"
+                            : type == ElementType::kI4 ? "(float)((int)((from).words.x << (28 - 4 * j)) >> 28)"
+                            : type == ElementType::kU8 ? "(float)(uchar)" + byte
+                                                       : "(float)(char)" + byte;
+  kernel.define(side + "RIGHT_T", "tn_few_bits")
+      .define(side + "RIGHT_READ(batch, n, k, to)",
+              "{ const int from = " + from + "; (to).scale = " + scale + "; (to).zero = " + zero + "; (to).words = " +
+                  (is_half ? "(uint2)(*(__global const uint*)(" + numbers + "_p + from / 2), 0)"
+                           : "*(__global const uint2*)(" + numbers + "_p + from)") +
+                  "; }")
+      .define(side + "RIGHT_REALS(from, to)", each + real(value, "(from).zero", "(from).scale"))
+      .define(side + "RIGHT8(batch, n, k, to)",
+              "{ tn_few_bits few; " + side + "RIGHT_READ(batch, n, k, few) " + side + "RIGHT_REALS(few, to) }");
 }
 
 bool lower_few_bits_matmul(Builder& builder, const Node& node) {
@@ -151,6 +163,13 @@ RowAxes row_axes(const MatrixWork& work) {
   return axes;
 }
 
+/// How many words of 32 bits 8 neighbours of a right side are as they lie, if they may be read before the kernel before this one is
+/// over; 0: they may not.
+std::size_t words_ahead(const Builder& builder, const MatrixWork::Right& right) {
+  if (right.few) return right.few->numbers.element_type() == ElementType::kNf4 ? 0 : 4;
+  return builder.is_constant(right.view) ? 2 * size_bytes(right.view.type) : 0;
+}
+
 MatrixProduct product_of(const Builder& builder, const MatrixWork& work) {
   const View &left = work.left, &right = work.rights[0].view;
   MatrixProduct product{left.type};
@@ -163,6 +182,11 @@ MatrixProduct product_of(const Builder& builder, const MatrixWork& work) {
   product.has_weights = builder.is_constant(right);
   product.sides = work.rights.size();
   product.has_norm = work.norm.has_value();
+  for (const MatrixWork::Right& each : work.rights) {
+    const std::size_t words = words_ahead(builder, each);
+    product.words_ahead = words == 0 ? 0 : std::max(product.words_ahead, words);
+    if (words == 0) break;
+  }
   return product;
 }
 
@@ -177,6 +201,10 @@ void define_side(Kernel& kernel, Builder& builder, const MatrixWork& work, std::
   }
   const std::string row = name + "B_BATCH(batch) + (n) * " + name + "B_ROW";
   kernel.define(name + "RIGHT8(batch, n, k, to)", name + "B_LOAD8(" + row + " + (k), to);");
+  const bool is_f16 = right.view.type == ElementType::kF16;
+  kernel.define(name + "RIGHT_T", is_f16 ? "uint4" : "float8")
+      .define(name + "RIGHT_READ(batch, n, k, to)", "to = " + name + "B_READ8(" + row + " + (k));")
+      .define(name + "RIGHT_REALS(from, to)", is_f16 ? "reals8_f16(from, to);" : "reals8_f32(from, to);");
   if (builder.is_constant(right.view))
     define_early(kernel, builder.target(), name + "B_p + " + row, "K * " + std::to_string(size_bytes(right.view.type)),
                  name);

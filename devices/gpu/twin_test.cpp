@@ -15,6 +15,7 @@
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
+#include <tenon/devices/gpu/twin/foresight.hpp>
 #include <tenon/devices/gpu/twin/ptx.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
@@ -69,6 +70,47 @@ TEST(Ptx, LaunchesSayHowMuchLocalMemoryThereIs) {
   EXPECT_EQ(
       gpu_device::ptx_for_cuda(head + begin + "\t.shared .align 1024 .b8 a_$_graphs_memory[33792];\n" + use + other),
       head + ".extern .shared .align 1024 .b8 a_$_graphs_memory[];\n" + begin + "\n" + use + other);
+}
+
+using gpu_device::TwinLaunch;
+
+/// Kernels of which the first has a number that goes on by steps, memory that is used in turns, and a group more now and then.
+std::vector<TwinLaunch> step_of(std::uint64_t at) {
+  static const auto function = std::make_shared<const int>(0);
+  std::vector<TwinLaunch> kernels(5, {function, {3, 1, 1}, {64, 1, 1}, 0, {6, 7, 8}});
+  kernels[0].groups[0] = static_cast<std::uint32_t>(4 + at / 4);
+  kernels[0].arguments = {1000 + 8 * at, at % 2 ? 7u : 9u, 5};
+  return kernels;
+}
+
+TEST(Foresight, KernelsThatGoOnInStepsAreForeseen) {
+  gpu_device::Foresight foresight;
+  std::size_t foreseen = 0;
+  for (std::uint64_t at = 0; at < 12; ++at) {
+    const std::vector<TwinLaunch> now = step_of(at), next = step_of(at + 1);
+    const auto ahead = foresight.after(now);
+    if (ahead.empty()) continue;
+    ASSERT_EQ(ahead.size(), next.size());
+    EXPECT_EQ(ahead[0].arguments, next[0].arguments);
+    if (at % 4 != 3) {
+      EXPECT_EQ(ahead[0], next[0]) << "a group more is not expected to be one of many";
+    }
+    EXPECT_EQ(ahead[4], next[4]);
+    ++foreseen;
+  }
+  EXPECT_EQ(foreseen, 7u) << "after three, but where there is a group more";
+}
+
+TEST(Foresight, WhatWasNotForeseenIsNotGoneOnWith) {
+  gpu_device::Foresight foresight;
+  for (const std::uint64_t at : {3u, 90u, 4u, 17u, 2u, 56u}) EXPECT_TRUE(foresight.after(step_of(at)).empty()) << at;
+  gpu_device::Foresight same, other;
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(same.after(step_of(1)).empty()) << "nothing moves";
+  for (std::uint64_t at = 0; at < 8; ++at) {
+    std::vector<TwinLaunch> now = step_of(at);
+    if (at % 2) now.pop_back();
+    EXPECT_TRUE(other.after(now).empty()) << "other kernels";
+  }
 }
 
 /// Skipped where the device has no twin.
@@ -152,7 +194,7 @@ TEST_F(Twin, ShapesThatMoveUpdateTheGraph) {
   const auto values_of = [](CompiledModel compiled) {
     std::vector<std::vector<float>> all;
     auto request = compiled.create_infer_request();
-    for (const std::size_t rows : {3u, 4u, 5u, 9u, 4u, 70u, 3u}) {
+    for (const std::size_t rows : {3u, 4u, 5u, 9u, 4u, 70u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u, 11u, 90u, 12u}) {
       Tensor x(element::f32, Shape{rows, 8});
       for (std::size_t i = 0; i < rows * 8; ++i) x.data<float>()[i] = static_cast<float>(i % 11) * 0.3f;
       request.set_tensor("x", x);
@@ -164,7 +206,7 @@ TEST_F(Twin, ShapesThatMoveUpdateTheGraph) {
   };
   const auto [graphs, count] = values_of(compile(rows_model()));
   const auto [singly, none] = values_of(core.compile_model(rows_model(), "GPU", gpu::launches(gpu::launch::singly)));
-  EXPECT_EQ(count, 7u);
+  EXPECT_EQ(count, 17u);
   EXPECT_EQ(none, 0u);
   EXPECT_EQ(graphs, singly);
 }

@@ -237,7 +237,8 @@ static_assert(sizeof(Copy2D) == 128 && offsetof(Copy2D, src_host) == 24 && offse
     const abi::ExternalBuffer*)                                                                                  \
   X(cuDestroyExternalMemory, cuDestroyExternalMemory, abi::External)                                             \
   X(cuGraphAddDependencies, cuGraphAddDependencies_v2, abi::Graph, const abi::GraphNode*, const abi::GraphNode*, \
-    const abi::GraphEdge*, std::size_t)
+    const abi::GraphEdge*, std::size_t)                                                                          \
+  X(cuGraphUpload, cuGraphUpload, abi::GraphExec, abi::Stream)
 
 }  // namespace v1
 }  // namespace tenon

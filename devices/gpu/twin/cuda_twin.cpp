@@ -15,6 +15,7 @@
 #include <tenon/core/device_identity.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/twin/foresight.hpp>
 #include <tenon/devices/gpu/twin/ptx.hpp>
 #include <tenon/devices/gpu/twin/twin.hpp>
 #include <tenon/frameworks/cuda/client.hpp>
@@ -325,6 +326,10 @@ class CudaGraph {
     });
     recorded_.assign(kernels.begin(), kernels.end());
   }
+  /// What it was told goes to the device, which a launch would have to wait for. @pre it does not run.
+  void upload(abi::Stream stream) const {
+    if (const auto upload = driver().cuGraphUpload) call(upload, exec_.get(), stream);
+  }
   void launch(abi::Stream stream) const {
     check(call(driver().cuGraphLaunch, exec_.get(), stream), "cuGraphLaunch", "running an inference's kernels");
   }
@@ -361,6 +366,7 @@ class CudaQueue final : public TwinQueue {
   void begin() override {
     bounce_.begin();
     results_.clear();
+    kernels_ = {};
   }
   bool wait_for(const TimelinePoint& point) override {
     return cuda::client::make_wait(stream_.native(), stream_.get(), point);
@@ -384,6 +390,7 @@ class CudaQueue final : public TwinQueue {
     const bool is_updated = is_known && kept.graph->update(kernels);
     if (!is_updated) kept.graph->record(kernels);
     kept.graph->launch(stream_.get());
+    kernels_ = kernels;
     return is_updated;
   }
   void copy_out(void* to, TwinAddress from, std::size_t bytes) override {
@@ -393,7 +400,9 @@ class CudaQueue final : public TwinQueue {
   }
   Ref<Timeline> end() override {
     const Current current(stream_.native()->handle());
-    return cuda::client::record(stream_.native(), stream_.get()).timeline();
+    Ref<Timeline> end = cuda::client::record(stream_.native(), stream_.get()).timeline();
+    prepare();
+    return end;
   }
   void finish() noexcept override {
     for (const Result& result : results_) std::memcpy(result.to, result.from, result.bytes);
@@ -420,6 +429,21 @@ class CudaQueue final : public TwinQueue {
     const Current current(stream_.native()->handle());
     check(call(driver().cuMemcpyAsync, to, from, bytes, stream_.get()), "cuMemcpyAsync",
           "moving a tensor from or to the device");
+  }
+  /// While the kernels run, another graph is told what will probably come next, which takes longer than a launch.
+  void prepare() {
+    const std::span<const TwinLaunch> next = foresight_.after(std::exchange(kernels_, {}));
+    if (next.empty()) return;
+    auto best = graphs_.end();
+    std::size_t least = next.size() + 1;
+    for (auto kept = graphs_.begin() + 1; kept != graphs_.end(); ++kept) {
+      const auto differing = kept->graph->differing(next);
+      if (differing && *differing < least) best = kept, least = *differing;
+    }
+    if (best == graphs_.end() || least == 0 || !best->graph->update(next)) return;
+    best->plan = nullptr;
+    best->graph->upload(stream_.get());
+    std::rotate(graphs_.begin() + 1, best, best + 1);
   }
   /// The graph that is to be told least; none where it is worth another: a token's states lie in one of two places each time, and a plan
   /// that has come before will come again.
@@ -451,7 +475,9 @@ class CudaQueue final : public TwinQueue {
 
   const CudaTwin& twin_;
   Stream stream_;
-  Graphs graphs_;  ///< The one used last first.
+  Graphs graphs_;                        ///< The one used last first.
+  std::span<const TwinLaunch> kernels_;  ///< Those of the inference, from its replay to its end.
+  Foresight foresight_;
   std::array<const void*, 64> seen_{};
   std::size_t next_seen_ = 0;
   Bounce bounce_;

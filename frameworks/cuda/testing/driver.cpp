@@ -753,6 +753,10 @@ ENTRY cuGraphExecKernelNodeSetParams(abi::GraphExec exec, abi::GraphNode node, c
   const auto found = exec->places.find(node);
   return found != exec->places.end() && take(exec->nodes[found->second], *params) ? abi::kSuccess : abi::kInvalidValue;
 }
+ENTRY cuGraphUpload(abi::GraphExec exec, abi::Stream stream) {
+  LOCKED;
+  return exec && stream_of(stream) ? abi::kSuccess : abi::kInvalidHandle;
+}
 ENTRY cuGraphLaunch(abi::GraphExec exec, abi::Stream stream) {
   LOCKED;
   CUstream_st* const queue = stream_of(stream);

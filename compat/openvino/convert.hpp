@@ -34,11 +34,17 @@
 #include <tenon/runtime/remote_context.hpp>
 
 namespace ov {
+namespace detail {
+element::Type from(tenon::ElementType type);
+}
 
 /// Members that stand for an object of Tenon's.
 class ITensor {
  public:
   explicit ITensor(tenon::Tensor&& from, std::shared_ptr<void> held = {});
+  /// The tensor that a call makes, in its place: moving one costs more than the rest of a short call.
+  template <typename Make, typename = decltype(std::declval<Make&>()())>
+  explicit ITensor(Make&& make) : tensor(make()), type(detail::from(tensor.element_type())) {}
   ~ITensor() { delete shape_.load(); }
   ITensor(const ITensor&) = delete;
   ITensor& operator=(const ITensor&) = delete;
@@ -120,6 +126,10 @@ Layout from(tenon::Layout layout);
 /// @errors Exception: empty.
 const tenon::Tensor& to(const Tensor& tensor);
 Tensor from(tenon::Tensor&& tensor);
+template <typename Make>
+std::shared_ptr<ITensor> in_place(Make&& make) {
+  return std::make_shared<ITensor>(std::forward<Make>(make));
+}
 inline Tensor from(const tenon::Tensor& tensor) { return from(tenon::Tensor(tensor)); }
 tenon::Any to(const Any& value);
 tenon::AnyMap to(const AnyMap& values);

@@ -54,8 +54,8 @@ class IAsyncInferRequest {
   }
   template <typename Key, typename Get>
   Tensor get(Key key, Get get_tensor) {
+    if (!model->dynamic) return Tensor(guarded([&] { return detail::in_place([&] { return get_tensor(request); }); }));
     tenon::Tensor tensor = guarded([&] { return get_tensor(request); });
-    if (!model->dynamic) return from(std::move(tensor));
     const std::lock_guard lock(mutex_);
     Shared& shared = shared_[key()];
     if (shared.tensor)
@@ -130,7 +130,8 @@ void set_port(IAsyncInferRequest& impl, const Output<T>& port, const Tensor& ten
 template <typename T>
 Tensor get_port(IAsyncInferRequest& impl, const Output<T>& port) {
   const auto there = guarded([&] { return to(port); });
-  if (!impl.model->dynamic) return from(guarded([&] { return impl.request.get_tensor(there); }));
+  if (!impl.model->dynamic)
+    return Tensor(guarded([&] { return detail::in_place([&] { return impl.request.get_tensor(there); }); }));
   return impl.get([&] { return port_key(port); },
                   [there](tenon::InferRequest& request) { return request.get_tensor(there); });
 }
@@ -188,7 +189,8 @@ OV_TENON_PORT(input)
 OV_TENON_PORT(output)
 #undef OV_TENON_PORT
 Tensor InferRequest::get_tensor(const std::string& name) {
-  if (!checked().model->dynamic) return from(guarded([&] { return _impl->request.get_tensor(name); }));
+  if (!checked().model->dynamic)
+    return Tensor(guarded([&] { return detail::in_place([&] { return _impl->request.get_tensor(name); }); }));
   return checked().get([&] { return "name " + name; },
                        [name](tenon::InferRequest& request) { return request.get_tensor(name); });
 }

@@ -104,40 +104,7 @@ const tenon::Tensor& to(const Tensor& tensor) {
   if (!tensor) OPENVINO_THROW("Tensor was not initialized.");
   return tensor.impl()->tensor;
 }
-namespace {
-/// Blocks of tensors that went, for the thread's next ones: most tensors live as long as one call.
-struct Blocks {
-  ~Blocks() {
-    while (count > 0) ::operator delete(blocks[--count]);
-    is_gone = true;
-  }
-  void* blocks[8];
-  unsigned count = 0;
-  bool is_gone = false;  ///< The thread ends: what goes now goes at once.
-};
-thread_local Blocks free_blocks;
-template <typename T>
-struct Recycling {
-  using value_type = T;
-  Recycling() = default;
-  template <typename U>
-  Recycling(const Recycling<U>&) {}
-  T* allocate(std::size_t) {
-    Blocks& mine = free_blocks;
-    return static_cast<T*>(mine.count > 0 ? mine.blocks[--mine.count] : ::operator new(sizeof(T)));
-  }
-  void deallocate(T* block, std::size_t) {
-    Blocks& mine = free_blocks;
-    if (mine.is_gone || mine.count == std::size(mine.blocks)) return ::operator delete(block);
-    mine.blocks[mine.count++] = block;
-  }
-  friend bool operator==(const Recycling&, const Recycling&) { return true; }
-};
-std::shared_ptr<ITensor> shared(tenon::Tensor&& tensor) {
-  return std::allocate_shared<ITensor>(Recycling<ITensor>(), std::move(tensor));
-}
-}  // namespace
-Tensor from(tenon::Tensor&& tensor) { return Tensor(shared(std::move(tensor))); }
+Tensor from(tenon::Tensor&& tensor) { return Tensor(std::make_shared<ITensor>(std::move(tensor))); }
 
 }  // namespace detail
 
@@ -383,7 +350,7 @@ namespace {
 std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape) {
   return guarded([&] {
     OPENVINO_ASSERT(type.is_static(), "a tensor's element type must be static");
-    return detail::shared(tenon::Tensor(to(type), to(shape)));
+    return detail::in_place([&] { return tenon::Tensor(to(type), to(shape)); });
   });
 }
 std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape, const Allocator& allocator) {
@@ -399,7 +366,8 @@ std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape
     OPENVINO_ASSERT(data, "the allocator has no ", *bytes, " bytes");
     auto memory = tenon::HostMemory::borrow(
         data, *bytes, false, [owned, data, bytes = *bytes]() mutable { owned.deallocate(data, bytes, 64); });
-    return detail::shared(tenon::Tensor(tenon::TensorInfo{to(type), to(shape), {}}, tenon::Ref<tenon::Memory>(memory)));
+    return std::make_shared<ITensor>(
+        tenon::Tensor(tenon::TensorInfo{to(type), to(shape), {}}, tenon::Ref<tenon::Memory>(memory)));
   });
 }
 std::shared_ptr<ITensor> borrowed(const element::Type& type, const Shape& shape, const void* data,
@@ -407,7 +375,7 @@ std::shared_ptr<ITensor> borrowed(const element::Type& type, const Shape& shape,
   return guarded([&] {
     OPENVINO_ASSERT(type.is_static(), "a tensor's element type must be static");
     const tenon::ByteStrides bytes(strides.begin(), strides.end());
-    auto tensor = detail::shared(tenon::Tensor(to(type), to(shape), const_cast<void*>(data), bytes));
+    auto tensor = detail::in_place([&] { return tenon::Tensor(to(type), to(shape), const_cast<void*>(data), bytes); });
     tensor->read_only = read_only;
     return tensor;
   });

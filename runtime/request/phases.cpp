@@ -18,12 +18,10 @@ void RequestPhases::check_not_busy() const {
 }
 
 void RequestPhases::begin(bool calls_back) {
-  Phase phase = Phase::kIdle;
-  if (!phase_.compare_exchange_strong(phase, Phase::kRunning)) {
-    if (phase != Phase::kCallback || !phase_.compare_exchange_strong(phase, Phase::kRunning)) {
-      throw Busy("Infer Request is busy");
-    }
-  }
+  Phase phase = phase_.load();
+  do {  // A callback that returns meanwhile makes the one the other.
+    if (phase != Phase::kIdle && phase != Phase::kCallback) throw Busy("Infer Request is busy");
+  } while (!phase_.compare_exchange_weak(phase, Phase::kRunning));
   calls_back_.store(calls_back, std::memory_order_relaxed);
   if (has_error_.load(std::memory_order_acquire)) {
     std::lock_guard lock(mutex_);
@@ -95,7 +93,8 @@ void RequestPhases::call_back(std::unique_lock<std::mutex>& lock) noexcept {
   } while (phase_.load() == Phase::kDeferred);
   callback_active_.store(false, std::memory_order_release);
   callback_thread_.store(std::thread::id{});
-  if (phase_.load() == Phase::kCallback) phase_.store(Phase::kIdle);
+  Phase over = Phase::kCallback;
+  phase_.compare_exchange_strong(over, Phase::kIdle);  // Unless the next inference has begun.
   lock.unlock();
   changed_.notify_all();
 }

@@ -37,6 +37,38 @@ TEST(RequestPhases, OneInferenceAtATime) {
   phases.end(nullptr);
 }
 
+TEST(RequestPhases, BeginsWhileTheCallbackBeforeReturns) {
+  RequestPhases phases;
+  constexpr int kInferences = 60000;
+  std::atomic<int> begun{0}, called{0};
+  phases.set_callback([&](std::exception_ptr) { ++called; });
+  std::thread device([&] {
+    for (int i = 0; i < kInferences; ++i) {
+      while (begun.load() <= i) std::this_thread::yield();
+      phases.end(nullptr);
+    }
+  });
+  int refused = 0;
+  for (int i = 0; i < kInferences; ++i) {
+    while (called.load() < i) {
+    }                                                      // Called, perhaps not returned.
+    for (volatile int spin = 0; spin < i % 256; ++spin) {  // Meets the end of the callback at each of its steps.
+    }
+    try {
+      phases.begin(true);
+    } catch (const Busy&) {
+      ++refused;
+      phases.wait_until(in(1000ms));
+      phases.begin(true);
+    }
+    ++begun;
+  }
+  device.join();
+  EXPECT_EQ(refused, 0);
+  EXPECT_TRUE(phases.wait_until(in(1000ms)));
+  EXPECT_EQ(called, kInferences);
+}
+
 TEST(RequestPhases, AnErrorIsRaisedUntilTheNextOneBegins) {
   RequestPhases phases;
   phases.begin(true);

@@ -240,7 +240,7 @@ T from_string(const std::string& text) {
 }  // namespace util
 
 /// One value. as<T>() gives it, converted if need be: numbers to numbers that hold them, text to whatever is read from text,
-/// everything printable to text. Copies share the value.
+/// everything printable to text. A copy has a value of its own.
 /// @errors of as(): Exception: empty, or not convertible (names both types).
 /// @thread a value; as() of another type than what is held writes to the object.
 class OPENVINO_API Any {
@@ -251,6 +251,13 @@ class OPENVINO_API Any {
                                  !std::is_same_v<std::decay_t<T>, std::nullptr_t>,
                              int> = 0>
   Any(T&& value) : held_(std::make_shared<Holder<std::decay_t<T>>>(std::forward<T>(value))) {}
+  Any(const Any& other) : held_(other.held_ ? other.held_->copy(other.held_) : nullptr) {}
+  Any(Any&&) = default;
+  Any& operator=(const Any& other) {
+    if (this != &other) *this = Any(other);
+    return *this;
+  }
+  Any& operator=(Any&&) = default;
   Any(const char* text) : Any(std::string(text)) {}
   Any(std::nullptr_t) {}
   template <typename T, typename... Args>
@@ -302,6 +309,7 @@ class OPENVINO_API Any {
     virtual ~Base() = default;
     virtual const std::type_info& type() const = 0;
     virtual void* address() = 0;
+    virtual std::shared_ptr<Base> copy(const std::shared_ptr<Base>& self) const = 0;
     virtual void take(Base& from) = 0;  ///< The value of another of this type.
     virtual void print(std::ostream& out) const = 0;
     virtual void read(std::istream& in) = 0;
@@ -311,9 +319,16 @@ class OPENVINO_API Any {
   };
   template <typename T>
   struct Holder final : Base {
-    explicit Holder(T from) : value(std::move(from)) {}
+    template <typename From>
+    explicit Holder(From&& from) : value(std::forward<From>(from)) {}
     const std::type_info& type() const override { return typeid(T); }
     void* address() override { return &value; }
+    std::shared_ptr<Base> copy(const std::shared_ptr<Base>& self) const override {
+      if constexpr (std::is_copy_constructible_v<T>)
+        return std::make_shared<Holder>(value);
+      else
+        return self;
+    }
     void take(Base& from) override {
       if constexpr (std::is_move_assignable_v<T>) value = std::move(static_cast<Holder&>(from).value);
     }

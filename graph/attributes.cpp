@@ -8,6 +8,7 @@
 #include <limits>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/internal/trimmed.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -53,12 +54,6 @@ std::string joined(const std::vector<T>& values, F text) {
   std::string all;
   for (std::size_t i = 0; i < values.size(); ++i) all += (i ? "," : "") + text(values[i]);
   return all;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\n\r");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\n\r") - first + 1);
 }
 
 [[noreturn]] void not_a(AttributeKind kind, std::string_view text) {

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <string>
+#include <string_view>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/internal/trimmed.hpp>
 #include <tenon/graph/layout_axes.hpp>
 
 namespace tenon {
@@ -16,11 +19,6 @@ constexpr const char* kScalar = "**SCALAR**";
 constexpr const char* kKey = "layout_0";
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Code::kInvalidArgument, message); }
-
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(" \t\n\r"), end = text.find_last_not_of(" \t\n\r");
-  return begin == text.npos ? std::string() : text.substr(begin, end - begin + 1);
-}
 
 std::string canonical(std::string name) {
   for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -52,7 +50,7 @@ std::vector<std::string> parse_list(const std::string& text) {
   std::vector<std::string> names;
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find(',', begin), text.size());
-    names.push_back(parse_name(trimmed(text.substr(begin, end - begin))));
+    names.push_back(parse_name(std::string(trimmed(std::string_view(text).substr(begin, end - begin)))));
     begin = end + 1;
   }
   return names;
@@ -80,7 +78,7 @@ Layout Layout::scalar() { return Layout(kScalar); }
 
 Layout::Layout(const std::string& layout_str) {
   if (layout_str.empty()) return;
-  std::string text = trimmed(layout_str);
+  std::string text(trimmed(layout_str));
   if (text.empty()) refuse("Cannot parse ov::Layout from an empty string");
   if (text == kScalar) {
     scalar_ = true;
@@ -88,7 +86,7 @@ Layout::Layout(const std::string& layout_str) {
     return;
   }
   const bool list = text.size() >= 2 && text.front() == '[' && text.back() == ']';
-  if (list) text = trimmed(text.substr(1, text.size() - 2));
+  if (list) text = std::string(trimmed(std::string_view(text).substr(1, text.size() - 2)));
   if (text.empty()) refuse("Cannot parse ov::Layout from an empty string");
   const auto ellipsis = text.find("...");
   dynamic_ = ellipsis != text.npos;
@@ -100,8 +98,8 @@ Layout::Layout(const std::string& layout_str) {
     left_ = parse_letters(left);
     right_ = parse_letters(right);
   } else {
-    left = trimmed(left);
-    right = trimmed(right);
+    left = std::string(trimmed(left));
+    right = std::string(trimmed(right));
     if (dynamic_ && !left.empty()) {
       if (left.back() != ',') refuse("Layout: Invalid left side (" + text + ")");
       left.pop_back();

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/internal/trimmed.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -25,12 +26,6 @@ Value saturating_multiply(Value a, Value b) {
   return a == Dimension::kUnbounded || b == Dimension::kUnbounded || __builtin_mul_overflow(a, b, &product)
              ? Dimension::kUnbounded
              : product;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\n\r");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\n\r") - first + 1);
 }
 
 Value parse_bound(std::string_view text, std::string_view whole) {

@@ -6,6 +6,7 @@
 
 #include <tenon/core/any.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/graph/internal/trimmed.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
 
 namespace tenon {
@@ -77,7 +78,7 @@ std::string checked_fact(const std::string& key, const std::string& value) {
       break;
     case FactForm::kNames: {
       std::vector<std::string> names = split_names(value, ',');
-      for (std::string& name : names) name = trimmed(name);
+      for (std::string& name : names) name = std::string(trimmed(name));
       return names_text(names);
     }
     case FactForm::kText:

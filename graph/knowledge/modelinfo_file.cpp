@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/internal/trimmed.hpp>
 #include <tenon/graph/knowledge/internal/document.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
 #include <tenon/graph/model.hpp>
@@ -77,7 +78,7 @@ Tree parse_ini(std::string_view text) {
     if (line > kMaxLines)
       throw Error(Code::kInvalidArgument, "it has more than " + std::to_string(kMaxLines) + " lines");
     const std::size_t end = text.find('\n');
-    const std::string content = trimmed(text.substr(0, end));
+    const std::string content(trimmed(text.substr(0, end)));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (content.empty() || content[0] == '#') continue;
     const std::size_t equals = content.find('=');
@@ -85,7 +86,8 @@ Tree parse_ini(std::string_view text) {
       section = content.substr(1, content.size() - 2);
       root[section] = Tree::object();
     } else if (equals != std::string::npos && equals > 0 && root.contains(section)) {
-      root[section][trimmed(content.substr(0, equals))] = trimmed(content.substr(equals + 1));
+      root[section][std::string(trimmed(std::string_view(content).substr(0, equals)))] =
+          trimmed(std::string_view(content).substr(equals + 1));
     } else {
       throw Error(Code::kInvalidArgument,
                   "line " + std::to_string(line) + " is neither [section] nor key=value in one");

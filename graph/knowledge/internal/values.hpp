@@ -15,8 +15,6 @@ inline namespace v1 {
 /// More classes than any model has; a larger number is damage, not a class.
 constexpr std::size_t kMaxLabels = 1'000'000;
 
-/// Without blanks at both ends.
-TENON_API std::string trimmed(std::string_view text);
 TENON_API std::string lower_case(std::string text);
 /// @return False: something else than finite numbers, between blanks, commas and brackets.
 TENON_API bool read_numbers(std::string_view text, std::vector<double>& numbers);

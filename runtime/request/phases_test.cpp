@@ -50,10 +50,11 @@ TEST(RequestPhases, BeginsWhileTheCallbackBeforeReturns) {
   });
   int refused = 0;
   for (int i = 0; i < kInferences; ++i) {
-    while (called.load() < i) {
-    }                                                      // Called, perhaps not returned.
-    for (volatile int spin = 0; spin < i % 256; ++spin) {  // Meets the end of the callback at each of its steps.
-    }
+    // Called, perhaps not returned. Where the other thread has no processor, this one gives it its own.
+    for (int looks = 1; called.load() < i; ++looks)
+      if (looks % 1024 == 0) std::this_thread::yield();
+    // Meets the end of the callback at each of its steps.
+    for (int spin = 0; spin < i % 256; ++spin) std::atomic_signal_fence(std::memory_order_seq_cst);
     try {
       phases.begin(true);
     } catch (const Busy&) {

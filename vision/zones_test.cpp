@@ -251,7 +251,9 @@ TEST(Zones, ThousandsOfObjectsAndBoxesThatAreNoNumbers) {
     EXPECT_LE(watch.size(), 2000u + 1000u * 6);
     for (std::size_t rule = 0; rule < 3; ++rule) {
       const Zone::Count total = watch.counted(rule).total();
-      if (rule != 1) EXPECT_EQ(total.inside, total.entered - total.left);
+      if (rule != 1) {
+        EXPECT_EQ(total.inside, total.entered - total.left);
+      }
     }
   }
   for (int i = 0; i < 20; ++i) watch.update((100 + i) * kFrame, {});

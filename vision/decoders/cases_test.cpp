@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -250,6 +252,19 @@ TEST(DecoderCases, OutputsThatDoNotFitAreNamedWithWhatIsExpected) {
     }
     options.parameters["no_such"] = "1";
     EXPECT_THROW(vision::ResultReader(options, "m"), Error);
+  }
+}
+
+TEST(DecoderCases, DescriptionsOfClassesThatLieAreRefused) {
+  const std::string most = std::to_string(std::numeric_limits<std::size_t>::max());
+  for (const auto& [range, first] : {std::pair{"[" + most + ",1]", std::string("2")}, {std::string("[0,2]"), most}}) {
+    vision::DecodeOptions options;
+    options.model_type = "Hierarchical";
+    options.parameters["hierarchical_config"] =
+        R"({"cls_heads_info":{"all_groups":[["a","b"],["c"]],"num_multiclass_heads":1,"head_idx_to_logits_range":{"0":)" +
+        range + R"(},"num_single_label_classes":)" + first +
+        R"(,"num_multilabel_classes":1,"label_to_idx":{"a":0,"b":1,"c":2}},"label_tree_edges":[]})";
+    EXPECT_THROW(vision::ResultReader(options, "m"), Error) << range << " " << first;
   }
 }
 

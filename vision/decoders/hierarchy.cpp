@@ -21,6 +21,8 @@ inline namespace v1 {
 namespace vision {
 namespace {
 
+constexpr std::size_t kMostScores = 1'000'000;  ///< More than any model has; sums of such numbers stay numbers.
+
 /// Heads whose classes exclude each other, then classes that are independent. A label counts where all of its ancestors do, as Model
 /// API's greedy resolver decides. @source openvino-model-api, models/classification.py
 class HierarchyDecoder final : public ResultDecoder {
@@ -34,11 +36,14 @@ class HierarchyDecoder final : public ResultDecoder {
       for (std::size_t i = 0; i < count; ++i) {
         const nlohmann::json& range = heads.at("head_idx_to_logits_range").at(std::to_string(i));
         ranges_.emplace_back(range.at(0).get<std::size_t>(), range.at(1).get<std::size_t>());
-        if (i >= groups_.size() || ranges_[i].second - ranges_[i].first != groups_[i].size() || groups_[i].empty())
+        const auto [begin, end] = ranges_[i];
+        if (begin > end || end > kMostScores || i >= groups_.size() || end - begin != groups_[i].size() || begin == end)
           throw Error(Code::kInvalidArgument, "head " + std::to_string(i) + " has not as many scores as labels");
       }
       first_independent_ = heads.at("num_single_label_classes").get<std::size_t>();
       independent_ = heads.at("num_multilabel_classes").get<std::size_t>();
+      if (first_independent_ > kMostScores)
+        throw Error(Code::kInvalidArgument, "num_single_label_classes is " + std::to_string(first_independent_));
       if (groups_.size() != count + independent_ ||
           std::any_of(groups_.begin(), groups_.end(), [](const auto& group) { return group.empty(); }))
         throw Error(Code::kInvalidArgument, "all_groups has not a group for each head and each independent label");

@@ -77,7 +77,9 @@ std::optional<Pair> find_pair(const DecodeOptions& options, std::span<const Tens
     }
   }
   for (std::size_t m = 0; found && m < outputs.size(); ++m) {
-    if (is_real_of_rank(outputs[m], 4) && outputs[m].shape[1] == found->count && m != found->boxes) found->masks = m;
+    const bool are_masks = is_real_of_rank(outputs[m], 4) && outputs[m].shape[1] == found->count &&
+                           checked_element_count(outputs[m].shape).value_or(0) > 0;
+    if (are_masks && m != found->boxes) found->masks = m;
   }
   return found;
 }

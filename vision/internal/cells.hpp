@@ -49,22 +49,7 @@ inline Box placed_in(const DecodeOptions& options) {
           static_cast<float>(placed.y + placed.height)};
 }
 
-/// A mask over the part of the frame that the output covers. @param read  Gives the value of a cell, by its number.
-template <typename Read>
-metadata::Segmentation mask_over_frame(const DecodeOptions& options, std::size_t width, std::size_t height, Read read) {
-  const Cells cells = cells_of(placed_in(options), width, height, options);
-  const Box box = to_frame(options, cells.box);
-  metadata::Segmentation made{{box.x1, box.y1, box.x2, box.y2},
-                              Tensor(ElementType::kU8, Shape{cells.y2 - cells.y1, cells.x2 - cells.x1}),
-                              options.labels};
-  auto* mask = static_cast<std::uint8_t*>(made.mask.data());
-  for (std::size_t y = cells.y1; y < cells.y2; ++y) {
-    for (std::size_t x = cells.x1; x < cells.x2; ++x) *mask++ = read(y * width + x);
-  }
-  return made;
-}
-
-/// A mask over the cells that a box of the input touches.
+/// A mask over the cells that a box of the input touches. @param read  Gives the value of a cell, by its number.
 template <typename Read>
 metadata::Segmentation mask_over_box(const DecodeOptions& options, const Box& box, std::size_t width,
                                      std::size_t height, Read read) {
@@ -77,6 +62,14 @@ metadata::Segmentation mask_over_box(const DecodeOptions& options, const Box& bo
   for (std::size_t y = cells.y1; y < cells.y2; ++y) {
     for (std::size_t x = cells.x1; x < cells.x2; ++x) *mask++ = read(y * width + x);
   }
+  return made;
+}
+
+/// A mask over the part of the frame that the output covers, with the classes that its values are the numbers of.
+template <typename Read>
+metadata::Segmentation mask_over_frame(const DecodeOptions& options, std::size_t width, std::size_t height, Read read) {
+  metadata::Segmentation made = mask_over_box(options, placed_in(options), width, height, read);
+  made.labels = options.labels;
   return made;
 }
 

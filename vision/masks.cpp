@@ -12,6 +12,7 @@
 #include <tenon/vision/internal/cells.hpp>
 #include <tenon/vision/internal/labelled_boxes.hpp>
 #include <tenon/vision/internal/reading.hpp>
+#include <tenon/vision/internal/row_decoder.hpp>
 #include <tenon/vision/internal/scores.hpp>
 #include <tenon/vision/nms.hpp>
 
@@ -123,8 +124,8 @@ Anomaly anomaly(std::span<const Tensor> outputs, const DecodeOptions& options) {
   if (auto decided = decided_anomaly(outputs, options)) return std::move(*decided);
   const auto is_map = [](const Tensor& output) {
     const Shape& shape = output.shape();
-    return is_real(output) && output.element_count() > 0 && shape[0] == 1 &&
-           (shape.size() == 3 || (shape.size() == 4 && shape[1] == 1));
+    return is_real(output) && output.element_count() > 0 &&
+           (shape.size() == 3 || (shape.size() == 4 && shape[1] == 1)) && shape[0] == 1;
   };
   const auto is_score = [](const Tensor& output) { return is_real(output) && output.element_count() == 1; };
   auto found = std::find_if(outputs.begin(), outputs.end(), is_map);
@@ -136,12 +137,14 @@ Anomaly anomaly(std::span<const Tensor> outputs, const DecodeOptions& options) {
                     list_of(outputs));
   std::vector<float> scratch;
   const float* values = floats(*found, scratch);
-  const float most = *std::max_element(values, values + found->element_count());
+  const float most = highest_of(values, found->element_count());
   Anomaly made;
   made.label_id = most > options.image_threshold;
   made.label = anomaly_label(options, made.label_id);
   const float above = most - options.image_threshold;
-  const float score = options.normalization_scale > 0
+  // An output without a number says nothing.
+  const float score = !std::isfinite(most) ? 0.5f
+                      : options.normalization_scale > 0
                           ? std::clamp(above / options.normalization_scale + 0.5f, 0.0f, 1.0f)
                           : static_cast<float>(above > 0);
   made.score = made.label_id ? score : 1 - score;

@@ -237,6 +237,10 @@ TEST(Anomaly, ComparesTheLargestDifferenceWithTheThreshold) {
   EXPECT_EQ(good.label, "good");
   EXPECT_FLOAT_EQ(good.score, 0.8f);
   EXPECT_FALSE(good.places);
+  const Tensor scalar = reals({}, {4}), none = reals({1}, {NAN}), some = reals({1, 1, 1, 3}, {NAN, 14, NAN});
+  EXPECT_FLOAT_EQ(vision::anomaly({&scalar, 1}, options).score, 0.8f);
+  EXPECT_FLOAT_EQ(vision::anomaly({&none, 1}, options).score, 0.5f);
+  EXPECT_FLOAT_EQ(vision::anomaly({&some, 1}, options).score, 0.7f);
   const Tensor row = reals({1, 7});
   EXPECT_THAT(error_of([&] { vision::anomaly({&row, 1}, options); }).what(), HasSubstr("[1,1,h,w]"));
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/error.hpp>
 #include <tenon/vision/internal/families.hpp>
 #include <tenon/vision/internal/function_decoder.hpp>
 #include <tenon/vision/internal/labelled_boxes.hpp>
@@ -128,6 +129,15 @@ class TensorFlowDecoder final : public ObjectDecoder {
   std::array<std::vector<float>, 3> values_;
 };
 
+std::int32_t first_label(const DecoderSettings& settings) {
+  constexpr double kMost = 1e6;
+  const double first = settings.number("first_label");
+  if (!(std::abs(first) <= kMost) || first != std::floor(first))
+    throw Error(Code::kInvalidArgument, "decoding boxes: parameter first_label is \"" + settings.text("first_label") +
+                                            "\"; it must be a whole number of at most 1000000");
+  return static_cast<std::int32_t>(first);
+}
+
 }  // namespace
 
 std::vector<DecoderType> box_list_types() {
@@ -145,7 +155,7 @@ std::vector<DecoderType> box_list_types() {
     return find_labelled_boxes(outputs).has_value();
   };
   labelled.make = [](const DecodeOptions&, const DecoderSettings& settings) {
-    return std::make_unique<LabelledBoxDecoder>(-static_cast<std::int32_t>(settings.number("first_label")));
+    return std::make_unique<LabelledBoxDecoder>(-first_label(settings));
   };
   DecoderType tensorflow{"TensorFlow",
                          {"tf_od", "tflite_ssd"},
@@ -159,7 +169,7 @@ std::vector<DecoderType> box_list_types() {
     return TensorFlowDecoder::places_in(options, outputs).has_value();
   };
   tensorflow.make = [](const DecodeOptions&, const DecoderSettings& settings) {
-    return std::make_unique<TensorFlowDecoder>(static_cast<std::int32_t>(settings.number("first_label")));
+    return std::make_unique<TensorFlowDecoder>(first_label(settings));
   };
   return {std::move(labelled), std::move(tensorflow),
           list_type("PaddleDetection", {"pp-yoloe", "ppyoloe", "picodet"}, "rows [n,6] of class, score and two corners",

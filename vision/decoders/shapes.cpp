@@ -43,8 +43,8 @@ bool fits_box_masked(const DecodeOptions&, std::span<const TensorInfo> outputs) 
   const auto boxes = find_labelled_boxes(outputs);
   return boxes && any_output(outputs, [&](const TensorInfo& output) {
            const std::size_t rank = output.shape.size();
-           return is_real(output.type) && (rank == 3 || rank == 4) && &output != &outputs[boxes->boxes] &&
-                  (output.shape[rank - 3] == boxes->count || output.shape[0] == boxes->count);
+           return is_real(output.type) && (rank == 3 || (rank == 4 && output.shape[0] == 1)) &&
+                  &output != &outputs[boxes->boxes] && output.shape[rank - 3] == boxes->count;
          });
 }
 

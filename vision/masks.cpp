@@ -209,7 +209,10 @@ std::vector<MaskedObject> box_masked_objects(std::span<const Tensor> outputs, co
   std::vector<Candidate> best;
   add_labelled_boxes(*found, outputs, options, 1, best);
   check_scores(options.model_type, best);
-  std::erase_if(best, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
+  std::erase_if(best, [](const Candidate& c) {
+    const float width = c.box.width(), height = c.box.height();
+    return !(width > 0 && height > 0 && std::isfinite(width + height));
+  });
   const bool is_more = keep_best(best, options.top_k, never_suppresses, always_counts);
   if (is_cut) *is_cut = is_more;
   std::vector<float> scratch;

@@ -78,6 +78,7 @@ std::string checked_fact(const std::string& key, const std::string& value) {
       break;
     case FactForm::kNames: {
       std::vector<std::string> names = split_names(value, ',');
+      if (names.empty()) refuse("one name or several");
       for (std::string& name : names) name = std::string(trimmed(name));
       return names_text(names);
     }

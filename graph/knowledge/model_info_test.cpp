@@ -209,8 +209,12 @@ TEST(ModelInfo, HeadsTellWhatShapesDoNot) {
 TEST(ModelInfo, OptionsAreChecked) {
   EXPECT_EQ(checked_fact("labels", "traffic light, person"), "['traffic light', 'person']");
   EXPECT_EQ(checked_fact("mean_values", "1,2,3"), "1,2,3");
-  for (const auto& [key, value] :
-       Texts{{"mean", "1"}, {"mean_values", "one"}, {"mean_values", ""}, {"multilabel", "maybe"}})
+  for (const auto& [key, value] : Texts{{"mean", "1"},
+                                        {"mean_values", "one"},
+                                        {"mean_values", ""},
+                                        {"multilabel", "maybe"},
+                                        {"labels", ""},
+                                        {"labels", "[]"}})
     EXPECT_THROW(checked_fact(key, value), Error) << key;
 }
 

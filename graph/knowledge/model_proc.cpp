@@ -128,7 +128,7 @@ void read_output(const Tree& output, const Model& model, SideFacts& to) {
     if (converter == name) type = known;
   }
   if (converter != "raw_data_copy" && converter != "tensor_to_text") to.add("model_type", type);
-  if (const auto labels = labels_of(member(output, "labels")); !labels.empty()) to.add("labels", names_text(labels));
+  to.add("labels", names_text(labels_of(member(output, "labels"))));
   const std::string method = text_of(member(output, "method"));
   if (method == "compound" || method == "multi") to.add("multilabel", "YES");
   for (const auto& [key, name] :

@@ -31,9 +31,9 @@ FactTexts ultralytics_facts(const std::function<std::string(const char*)>& entry
     add(key, sizes_text(sizes));
   };
   add("task", task);
-  std::vector<std::string> labels = names_by_number(names);
+  const std::vector<std::string> labels = names_by_number(names);
   if (labels.empty()) remarks.push_back("names are no map from numbers to names: " + names.substr(0, 60));
-  if (!labels.empty()) add("labels", names_text(labels));
+  add("labels", names_text(labels));
   add_sizes("stride", "stride");
   add_sizes("input_size", "imgsz");
   add_sizes("keypoints", "kpt_shape");

@@ -49,6 +49,7 @@ std::string numbers_text(const std::vector<double>& values) {
 }
 
 std::string names_text(const std::vector<std::string>& names) {
+  if (names.empty()) return {};
   std::string text = "[";
   for (const std::string& name : names) text += (text.size() > 1 ? ", " : "") + literal_text(name);
   return text + "]";
@@ -56,6 +57,7 @@ std::string names_text(const std::vector<std::string>& names) {
 
 std::vector<std::string> split_names(const std::string& text, char separator) {
   std::vector<std::string> names;
+  if (text == "[]") return names;
   if (!text.empty() && text[0] == '[') {
     for (auto& [key, name] : read_literal_map(text)) names.push_back(std::move(name));
     if (!names.empty()) return names;

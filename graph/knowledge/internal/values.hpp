@@ -23,7 +23,7 @@ TENON_API bool read_flag(const std::string& text, bool& flag);
 TENON_API std::string number_text(double value);
 TENON_API std::string numbers_text(const std::vector<double>& values);
 
-/// Names as a list in Python's form, which keeps blanks: "['traffic light', 'person']".
+/// Names as a list in Python's form, which keeps blanks: "['traffic light', 'person']". Empty if there are none.
 TENON_API std::string names_text(const std::vector<std::string>& names);
 /// The names of such a list or map; of any other text the words between separators.
 TENON_API std::vector<std::string> split_names(const std::string& text, char separator);

@@ -123,8 +123,8 @@ ChannelOrder order_of(const ModelInfo& info, std::size_t channels) {
 /// @return Height and width.
 std::array<std::size_t, 2> open_size(const ModelInfo& info, const FrameInfo& source) {
   if (const std::vector<std::size_t> stated = info.picture_size(); !stated.empty()) return {stated[0], stated[1]};
-  const auto height = static_cast<double>(source.upright_height_px()),
-             width = static_cast<double>(source.upright_width_px());
+  const double height = std::max(1.0, static_cast<double>(source.upright_height_px())),
+               width = std::max(1.0, static_cast<double>(source.upright_width_px()));
   constexpr double kMost = 65536;
   const double shortest = read_in_range(info, "shortest_edge", 1, kMost, 0);
   const double longest = read_in_range(info, "longest_edge", 1, kMost, 0);

@@ -34,8 +34,7 @@ Tree tree_of(const YAML::Node& node, int depth, std::size_t& count) {
   Tree::object_t map;
   for (const auto& pair : node) {
     if (!pair.first.IsScalar()) throw Error(Code::kInvalidArgument, "it has a list or map as a key");
-    // Not by operator[], which looks through all keys each time.
-    map.Container::emplace_back(pair.first.Scalar(), tree_of(pair.second, depth + 1, count));
+    map.emplace(pair.first.Scalar(), tree_of(pair.second, depth + 1, count));
   }
   return map;
 }

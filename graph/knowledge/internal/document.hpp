@@ -15,8 +15,8 @@ inline namespace v1 {
 
 class Model;
 
-/// Objects keep the order of the file.
-using Tree = nlohmann::ordered_json;
+/// Objects are in the order of their keys, so that a file with many keys is read in time.
+using Tree = nlohmann::json;
 
 /// What a file states.
 struct SideFacts {

@@ -30,7 +30,7 @@ struct SideFacts {
 /// @errors kInvalidArgument: damaged (where), or nested deeper than any such file.
 Tree parse_json(std::string_view text);
 /// Scalars are texts, whatever YAML takes them for: labels are called "yes" and "1". @errors kInvalidArgument as above, also more
-/// nodes than such files have; kUnimplemented: a build without yaml-cpp.
+/// nodes or text than such files have; kUnimplemented: a build without yaml-cpp.
 Tree parse_yaml(std::string_view text);
 
 /// The member; null if `from` is no object or has none. Never throws.

@@ -51,11 +51,6 @@ std::vector<std::size_t> widths(const PartialShape& shape) {
   return found;
 }
 
-std::string short_form(const std::string& value) {
-  constexpr std::size_t kMost = 60;
-  return value.size() <= kMost ? value : value.substr(0, kMost) + "...";
-}
-
 std::vector<std::string> names_of(const std::string& text) {
   return !text.empty() && text[0] == '{' ? names_by_number(text) : split_names(text, ' ');
 }
@@ -94,6 +89,8 @@ std::string count_and_text(const std::string& key, const std::string& value) {
 }
 
 }  // namespace
+
+std::string Fact::short_value() const { return short_form(value); }
 
 enum class ModelInfo::Exporter : unsigned char { kUser, kModelApi, kUltralytics, kHuggingFace, kOther };
 

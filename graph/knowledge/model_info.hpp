@@ -21,6 +21,8 @@ struct Fact {
   std::string key;     ///< A name of fact_keys(), or any other of Model API's model_info.
   std::string value;   ///< Names as a list in Python's form, flags as YES or NO, numbers separated by blanks.
   std::string source;  ///< "option", "model_info", "metadata_props", or the name of a file.
+  /// The value, or the beginning of a long one, for tables and messages.
+  TENON_API std::string short_value() const;
 };
 
 /// One reader of all places in which exporters describe a model. For each fact the first that states it counts:

@@ -199,6 +199,14 @@ TEST(ModelInfo, NamesContradictionsWithBothValues) {
                                          testing::HasSubstr("metadata_props; model_info counts")));
 }
 
+TEST(ModelInfo, LongValuesAreCutBetweenCharacters) {
+  std::string digits;
+  for (int i = 0; i < 30; ++i) digits += "\u4e00";
+  EXPECT_EQ((Fact{"labels", digits, ""}.short_value()), digits.substr(0, 60) + "...");
+  EXPECT_EQ((Fact{"labels", "x" + digits, ""}.short_value()), "x" + digits.substr(0, 57) + "...");
+  EXPECT_EQ((Fact{"labels", "x", ""}.short_value()), "x");
+}
+
 TEST(ModelInfo, HeadsTellWhatShapesDoNot) {
   const auto model = ultralytics("detect", {{1, 6, 84}}, {{"head", "RTDETRDecoder"}});
   EXPECT_EQ(ModelInfo(*model).model_type(), "RT-DETR");

@@ -26,6 +26,7 @@ inline namespace v1 {
 namespace {
 
 constexpr std::uintmax_t kMaxSideFileBytes = 16u << 20;
+constexpr std::size_t kMaxMessageBytes = 500;  ///< Messages quote the file.
 
 enum class Format : std::uint8_t { kJson, kYaml, kIni };
 
@@ -129,7 +130,7 @@ void put(const std::filesystem::path& file, const char* kind, const char* export
   std::string remarks;
   for (std::string remark : facts.remarks) {
     std::replace(remark.begin(), remark.end(), '\n', ' ');
-    remarks += remark + "\n";
+    remarks += short_form(remark, kMaxMessageBytes) + "\n";
   }
   if (!remarks.empty()) map[kRemarksEntry] = Any(std::move(remarks));
   model.set_rt_info(Any(std::move(map)), {kSideFiles, kind});
@@ -196,7 +197,7 @@ void read_side_file(const std::filesystem::path& file, Model& model) {
   try {
     read_named(file, model);
   } catch (const Error& error) {
-    throw Error(error.code(), "the side file \"" + file.string() + "\": " + error.what());
+    throw Error(error.code(), "the side file \"" + file.string() + "\": " + short_form(error.what(), kMaxMessageBytes));
   }
 }
 

@@ -27,12 +27,12 @@ FactTexts ultralytics_facts(const std::function<std::string(const char*)>& entry
     const std::string text = entry(from);
     if (text.empty()) return;
     const std::vector<std::size_t> sizes = read_literal_sizes(text);
-    if (sizes.empty()) remarks.push_back(std::string(from) + " \"" + text + "\" is no list of sizes");
+    if (sizes.empty()) remarks.push_back(std::string(from) + " \"" + short_form(text) + "\" is no list of sizes");
     add(key, sizes_text(sizes));
   };
   add("task", task);
   const std::vector<std::string> labels = names_by_number(names);
-  if (labels.empty()) remarks.push_back("names are no map from numbers to names: " + names.substr(0, 60));
+  if (labels.empty()) remarks.push_back("names are no map from numbers to names: " + short_form(names));
   add("labels", names_text(labels));
   add_sizes("stride", "stride");
   add_sizes("input_size", "imgsz");

@@ -19,6 +19,12 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+std::string short_form(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most) + "...";
+}
+
 bool read_numbers(std::string_view text, std::vector<double>& numbers) {
   for (const char *at = text.data(), *end = at + text.size(); at != end;) {
     if (std::string_view(" ,\t\n[]()").find(*at) != std::string_view::npos) {

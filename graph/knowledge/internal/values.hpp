@@ -16,6 +16,8 @@ inline namespace v1 {
 constexpr std::size_t kMaxLabels = 1'000'000;
 
 TENON_API std::string lower_case(std::string text);
+/// The text, or its beginning and "...", for messages. Characters of UTF-8 stay whole.
+TENON_API std::string short_form(const std::string& text, std::size_t most = 60);
 /// @return False: something else than finite numbers, between blanks, commas and brackets.
 TENON_API bool read_numbers(std::string_view text, std::vector<double>& numbers);
 TENON_API bool read_flag(const std::string& text, bool& flag);

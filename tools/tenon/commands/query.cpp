@@ -108,12 +108,10 @@ nlohmann::json json_of(const ModelInfo& info, const std::vector<std::string>& fi
 
 /// What is known of the model, a line for each fact.
 void print_facts(const ModelInfo& info, const std::vector<std::string>& fitting) {
-  constexpr std::size_t kMost = 60;
   std::vector<std::vector<std::string>> rows{{"fact", "value", "from"}};
   for (const Fact& fact : info.facts()) {
     const std::string count = fact.key == "labels" ? std::to_string(info.labels().size()) + ": " : "";
-    rows.push_back({fact.key, count + (fact.value.size() > kMost ? fact.value.substr(0, kMost) + "..." : fact.value),
-                    fact.source});
+    rows.push_back({fact.key, count + fact.short_value(), fact.source});
   }
   if (const std::string type = info.model_type(); !type.empty() && type != info.text("model_type"))
     rows.push_back({"decoder", type, "task and shapes"});

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/mapped_file.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/graph/internal/literals.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
 
@@ -52,6 +54,18 @@ std::string literal_at(const Tree& tree, int depth) {
 
 void SideFacts::add(const char* key, std::string value) {
   if (!value.empty()) facts.emplace_back(key, std::move(value));
+}
+
+std::optional<std::string> text_of_file(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return std::nullopt;
+  const std::uintmax_t size =
+      std::filesystem::is_regular_file(file, error) ? std::filesystem::file_size(file, error) : 0;
+  if (!error && size > kMaxSideFileBytes)
+    refuse("\"" + file.filename().string() + "\" has " + std::to_string(size) +
+           " bytes; files that describe models have at most " + std::to_string(kMaxSideFileBytes));
+  const Tensor bytes = read_file(file);
+  return std::string(static_cast<const char*>(bytes.data()), bytes.size_bytes());
 }
 
 Tree parse_json(std::string_view text) {

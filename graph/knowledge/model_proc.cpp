@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // DL Streamer's model-proc. @source dlstreamer.github.io, dev_guide/model_proc_file: input_preproc, output_postproc
-#include <algorithm>
-#include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/mapped_file.hpp>
-#include <tenon/core/tensor.hpp>
 #include <tenon/graph/knowledge/internal/document.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
 #include <tenon/graph/model.hpp>
@@ -111,10 +109,10 @@ void read_image(const Tree& params, SideFacts& to) {
 /// The labels of a converter: a list, or the name of a file with one in each line.
 std::vector<std::string> labels_of(const Tree& labels) {
   if (!labels.is_string()) return labels.is_null() ? std::vector<std::string>() : names_of(labels, "labels");
-  const Tensor bytes = read_file(text_of(labels));
-  std::string text(static_cast<const char*>(bytes.data()), bytes.size_bytes());
-  std::erase(text, '\r');
-  return split_names(text, '\n');
+  std::optional<std::string> lines = text_of_file(text_of(labels));
+  if (!lines) throw Error(Code::kNotFound, "there is no file \"" + text_of(labels) + "\" with its labels");
+  std::erase(*lines, '\r');
+  return split_names(*lines, '\n');
 }
 
 void read_output(const Tree& output, const Model& model, SideFacts& to) {

@@ -14,8 +14,6 @@
 
 #include <tenon/core/any.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/mapped_file.hpp>
-#include <tenon/core/tensor.hpp>
 #include <tenon/graph/knowledge/internal/document.hpp>
 #include <tenon/graph/knowledge/internal/side_file_kinds.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
@@ -25,7 +23,6 @@ namespace tenon {
 inline namespace v1 {
 namespace {
 
-constexpr std::uintmax_t kMaxSideFileBytes = 16u << 20;
 constexpr std::size_t kMaxMessageBytes = 500;  ///< Messages quote the file.
 
 enum class Format : std::uint8_t { kJson, kYaml, kIni };
@@ -106,20 +103,6 @@ constexpr auto kKinds = [] {
 
 Tree parse(Format format, std::string_view text) {
   return format == Format::kJson ? parse_json(text) : format == Format::kYaml ? parse_yaml(text) : parse_ini(text);
-}
-
-/// The text of a file of at most kMaxSideFileBytes; nothing if there is no such file.
-std::optional<std::string> text_of_file(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) return std::nullopt;
-  const std::uintmax_t size =
-      std::filesystem::is_regular_file(file, error) ? std::filesystem::file_size(file, error) : 0;
-  if (!error && size > kMaxSideFileBytes)
-    throw Error(Code::kInvalidArgument, "it has " + std::to_string(size) +
-                                            " bytes; files that describe models have at most " +
-                                            std::to_string(kMaxSideFileBytes));
-  const Tensor bytes = read_file(file);
-  return std::string(static_cast<const char*>(bytes.data()), bytes.size_bytes());
 }
 
 /// @param file  As messages name it. The folder of a file beside the model is no part of the model, which may be moved with it.

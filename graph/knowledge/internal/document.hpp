@@ -2,6 +2,9 @@
 // Side files as trees, and what their readers need of them.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +29,10 @@ struct SideFacts {
   /// Leaves out empty values.
   void add(const char* key, std::string value);
 };
+
+constexpr std::uintmax_t kMaxSideFileBytes = 16u << 20;
+/// The text of a file; nothing if there is no such file. @errors kInvalidArgument: it has more than kMaxSideFileBytes; as read_file().
+std::optional<std::string> text_of_file(const std::filesystem::path& file);
 
 /// @errors kInvalidArgument: damaged (where), or nested deeper than any such file.
 Tree parse_json(std::string_view text);

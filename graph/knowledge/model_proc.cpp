@@ -21,7 +21,7 @@ constexpr std::pair<const char*, const char*> kConverters[] = {
     {"boxes_scores", "SSD"},
     {"yolo_v2", "yolo_v2"},
     {"yolo_v3", "yolo_v3"},
-    {"yolo_v4", "yolo_v4"},
+    {"yolo_v4", "YOLOv4-grids"},
     {"yolo_v5", "YOLOv5"},
     {"yolo_v7", "YOLOv5"},
     {"yolo_v8", "YOLOv8"},

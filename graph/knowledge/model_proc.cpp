@@ -14,7 +14,7 @@ namespace tenon {
 inline namespace v1 {
 namespace {
 
-/// Converters, and the type of results that each reads.
+/// Converters, and the type of results that each reads. Up to YOLOv5 they read raw heads over grids, YOLOv7's reads finished rows.
 constexpr std::pair<const char*, const char*> kConverters[] = {
     {"detection_output", "SSD"},
     {"boxes_labels", "SSD"},
@@ -22,7 +22,7 @@ constexpr std::pair<const char*, const char*> kConverters[] = {
     {"yolo_v2", "yolo_v2"},
     {"yolo_v3", "yolo_v3"},
     {"yolo_v4", "YOLOv4-grids"},
-    {"yolo_v5", "YOLOv5"},
+    {"yolo_v5", "YOLOv5-grids"},
     {"yolo_v7", "YOLOv5"},
     {"yolo_v8", "YOLOv8"},
     {"yolo_v10", "YOLOv10"},
@@ -34,6 +34,7 @@ constexpr std::pair<const char*, const char*> kConverters[] = {
     {"yolo_v8_seg", "YOLOv8-seg"},
     {"yolo_v11_seg", "YOLOv8-seg"},
     {"yolo_v26_seg", "YOLOv8-seg"},
+    {"yolo_v8_pose", "YOLOv8-pose"},
     {"yolo_v11_pose", "YOLOv8-pose"},
     {"yolo_v26_pose", "YOLOv8-pose"},
     {"yolo_x", "YOLOX"},

@@ -112,8 +112,12 @@ TEST_F(SideFiles, ModelProcSetsWhatDlStreamerDoes) {
   EXPECT_EQ(ModelInfo(*defaults).text("color_space"), "BGR") << "DL Streamer's order where a model-proc states none";
   EXPECT_EQ(ModelInfo(*defaults).model_type(), "Classification");
   EXPECT_EQ(ModelInfo(*defaults).text("multilabel"), "YES");
-  write("file.json", R"({"json_schema_version": "2.0.0", "output_postproc": [{"converter": "yolo_v4"}]})");
-  EXPECT_EQ(ModelInfo(*named("file.json")).model_type(), "YOLOv4-grids") << "DL Streamer reads raw heads with anchors";
+  for (const auto& [converter, type] :
+       {std::pair("yolo_v4", "YOLOv4-grids"), {"yolo_v5", "YOLOv5-grids"}, {"yolo_v8_pose", "YOLOv8-pose"}}) {
+    write("file.json",
+          R"({"json_schema_version": "2.0.0", "output_postproc": [{"converter": ")" + std::string(converter) + "\"}]}");
+    EXPECT_EQ(ModelInfo(*named("file.json")).model_type(), type);
+  }
   write("labels.txt", "a cat\r\ndog\r\n");
   write("file.json",
         "{\"json_schema_version\": \"2.0.0\", \"output_postproc\": [{\"converter\": \"label\", \"labels\": \"" +

@@ -13,6 +13,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/internal/literals.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
+#include <tenon/graph/model.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -129,6 +130,17 @@ std::vector<std::string> names_of(const Tree& list, const char* what) {
 bool is_true(const Tree& scalar) {
   bool flag = false;
   return read_flag(text_of(scalar), flag) && flag;
+}
+
+PartialShape shape_of_port(const Model& model, bool is_input, const std::string& name) {
+  std::string known;
+  for (const auto& port : is_input ? model.inputs() : model.outputs()) {
+    const std::string own_name = port.get_node()->get_friendly_name();
+    if (port.get_names().count(name) || own_name == name) return port.get_partial_shape();
+    known += " \"" + (port.get_names().empty() ? own_name : port.get_any_name()) + "\"";
+  }
+  refuse(std::string("it describes the ") + (is_input ? "input" : "output") + " \"" + name + "\", and the model has" +
+         (known.empty() ? " none" : known));
 }
 
 void add_normalisation(double factor, double offset, const std::vector<double>& mean,

@@ -8,7 +8,6 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/knowledge/internal/document.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
-#include <tenon/graph/model.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -49,16 +48,8 @@ constexpr std::pair<const char*, const char*> kConverters[] = {
     {"rtdetr", "RT-DETR"},
 };
 
-template <typename Ports>
-void check_name(const std::string& name, const Ports& ports, const char* what) {
-  if (name.empty()) return;
-  std::string known;
-  for (const auto& port : ports) {
-    if (port.get_names().count(name) || port.get_node()->get_friendly_name() == name) return;
-    known += " \"" + (port.get_names().empty() ? port.get_node()->get_friendly_name() : port.get_any_name()) + "\"";
-  }
-  throw Error(Code::kInvalidArgument,
-              std::string("it describes the ") + what + " \"" + name + "\", and the model has" + known);
+void check_name(const std::string& name, const Model& model, bool is_input) {
+  if (!name.empty()) shape_of_port(model, is_input, name);
 }
 
 void read_resize(const Tree& params, SideFacts& to) {
@@ -117,9 +108,9 @@ std::vector<std::string> labels_of(const Tree& labels) {
 }
 
 void read_output(const Tree& output, const Model& model, SideFacts& to) {
-  check_name(text_of(member(output, "layer_name")), model.outputs(), "output");
+  check_name(text_of(member(output, "layer_name")), model, false);
   if (const Tree& names = member(output, "layer_names"); names.is_array()) {
-    for (const std::string& name : names_of(names, "layer_names")) check_name(name, model.outputs(), "output");
+    for (const std::string& name : names_of(names, "layer_names")) check_name(name, model, false);
   }
   const std::string converter = text_of(member(output, "converter"));
   std::string type = converter;
@@ -149,7 +140,7 @@ void read_model_proc(const Tree& root, const Model& model, SideFacts& to) {
   for (const Tree& input : inputs) {
     const std::string format = text_of(member(input, "format"));
     if (format.empty() || format == "image") image = &input;
-    check_name(text_of(member(input, "layer_name")), model.inputs(), "input");
+    check_name(text_of(member(input, "layer_name")), model, true);
   }
   read_image(image ? member(*image, "params") : Tree(), to);
   const Tree& outputs = member(root, "output_postproc");

@@ -8,7 +8,6 @@
 #include <tenon/graph/internal/trimmed.hpp>
 #include <tenon/graph/knowledge/internal/document.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
-#include <tenon/graph/model.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -29,29 +28,19 @@ constexpr std::pair<const char*, const char*> kIds[] = {{"yolo-v8-segmentation",
                                                         {"classification-generic", "Classification"},
                                                         {"ultra-lightweight-face-detection", "UltraFace"}};
 
-/// The port of that name. @errors kInvalidArgument: there is none, or its extents are others.
-template <typename Ports>
-void check_port(const std::string& name, const Tree& section, const Ports& ports) {
-  std::string known;
-  for (const auto& port : ports) {
-    if (!port.get_names().count(name) && port.get_node()->get_friendly_name() != name) {
-      known += " \"" + (port.get_names().empty() ? port.get_node()->get_friendly_name() : port.get_any_name()) + "\"";
-      continue;
-    }
-    std::vector<double> extents;
-    const std::string dims = text_of(member(section, "dims"));
-    const PartialShape& shape = port.get_partial_shape();
-    if (dims.empty() || shape.rank().is_dynamic()) return;
-    const auto refuse = [&] {
-      throw Error(Code::kInvalidArgument, "[" + name + "] has dims=" + dims + ", and the model " + shape.to_string());
-    };
-    if (!read_numbers(dims, extents) || extents.size() != shape.size()) refuse();
-    for (std::size_t i = 0; i < extents.size(); ++i) {
-      if (extents[i] >= 0 && shape[i].is_static() && extents[i] != static_cast<double>(shape[i].get_length())) refuse();
-    }
-    return;
+/// @errors kInvalidArgument: the model has no such input or output, or its extents are others.
+void check_port(const std::string& name, const Tree& section, const Model& model, bool is_input) {
+  const PartialShape shape = shape_of_port(model, is_input, name);
+  const std::string dims = text_of(member(section, "dims"));
+  if (dims.empty() || shape.rank().is_dynamic()) return;
+  const auto refuse = [&] {
+    throw Error(Code::kInvalidArgument, "[" + name + "] has dims=" + dims + ", and the model " + shape.to_string());
+  };
+  std::vector<double> extents;
+  if (!read_numbers(dims, extents) || extents.size() != shape.size()) refuse();
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] >= 0 && shape[i].is_static() && extents[i] != static_cast<double>(shape[i].get_length())) refuse();
   }
-  throw Error(Code::kInvalidArgument, "it describes the tensor \"" + name + "\", and the model has" + known);
 }
 
 /// "0.0,1.0;-1.0,1.0": what 0 and 255 become, for all channels or for each.
@@ -104,10 +93,10 @@ void read_modelinfo(const Tree& root, const Model& model, SideFacts& to) {
     if (direction != "input" && direction != "output")
       throw Error(Code::kInvalidArgument, "[" + name + "] has dir=" + direction + "; it must be input or output");
     if (direction == "input") {
-      check_port(name, section, model.inputs());
+      check_port(name, section, model, true);
       if (const std::string ranges = text_of(member(section, "ranges")); !ranges.empty()) read_ranges(ranges, to);
     } else {
-      check_port(name, section, model.outputs());
+      check_port(name, section, model, false);
       ids += " " + text_of(member(section, "id")) + " " + text_of(member(section, "group-id"));
     }
   }

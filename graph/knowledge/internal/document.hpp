@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/graph/knowledge/internal/ultralytics.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -53,6 +54,9 @@ std::vector<double> numbers_of(const Tree& tree, const char* what);
 /// A list of texts. @errors kInvalidArgument: it is none, or too long.
 std::vector<std::string> names_of(const Tree& list, const char* what);
 bool is_true(const Tree& scalar);
+
+/// The shape of the model's input or output of that name. @errors kInvalidArgument: there is none (lists those that there are).
+PartialShape shape_of_port(const Model& model, bool is_input, const std::string& name);
 
 // Readers, one for each kind. @errors kInvalidArgument: the file contradicts its format, or the model (names what).
 void read_ultralytics(const Tree& root, const Model& model, SideFacts& to);

@@ -76,7 +76,7 @@ class TENON_API ZoneWatch {
   std::span<const Event> update(std::int64_t time_ns, std::span<const Object> objects);
   /// What was counted for a rule up to the last picture.
   const metadata::Zone& counted(std::size_t rule) const { return zones_[rule]; }
-  /// Forgets all objects, as none of them would have left; what was counted stays.
+  /// Forgets all objects without counting that they left; what was counted stays.
   void forget_objects();
   /// The same rules for a picture of another size, where every point has moved by these factors. Margins and distances follow the height.
   /// Objects stay known.

@@ -47,10 +47,7 @@ class RowListDecoder final : public ObjectDecoder {
            shape.back() == columns.width;
   }
   bool find(const DecodeOptions& options, std::span<const Tensor> outputs, std::vector<Candidate>& found) override {
-    describe_outputs(outputs, infos_);
-    const auto place =
-        std::find_if(infos_.begin(), infos_.end(), [&](const TensorInfo& one) { return is_list(one, columns_); });
-    const Tensor& output = outputs[static_cast<std::size_t>(place - infos_.begin())];
+    const Tensor& output = first_output(outputs, infos_, [&](const TensorInfo& one) { return is_list(one, columns_); });
     const float* row = floats(output, values_);
     const std::size_t count = output.element_count() / columns_.width;
     for (std::size_t i = 0; i < count; ++i, row += columns_.width) {

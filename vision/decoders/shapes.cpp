@@ -103,9 +103,7 @@ bool is_sequence(const TensorInfo& output) {
 /// Numbers of labels up to a negative one, as OpenVINO's license-plate-recognition-barrier-0001 gives them.
 bool read_sequence(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
   std::vector<TensorInfo> infos;
-  describe_outputs(outputs, infos);
-  const auto place = std::find_if(infos.begin(), infos.end(), is_sequence) - infos.begin();
-  const Tensor& output = outputs[static_cast<std::size_t>(place)];
+  const Tensor& output = first_output(outputs, infos, is_sequence);
   const ElementType type = output.element_type();
   std::vector<float> scratch;
   const float* reals = is_real(type) ? floats(output, scratch) : nullptr;

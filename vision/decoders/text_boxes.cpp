@@ -106,9 +106,7 @@ class TextBoxDecoder final : public ObjectDecoder {
   }
 
   bool find(const DecodeOptions& options, std::span<const Tensor> outputs, std::vector<Candidate>& found) override {
-    describe_outputs(outputs, infos_);
-    const auto place = std::find_if(infos_.begin(), infos_.end(), is_map) - infos_.begin();
-    const Tensor& output = outputs[static_cast<std::size_t>(place)];
+    const Tensor& output = first_output(outputs, infos_, is_map);
     const float* map = floats(output, values_);
     height_ = output.shape()[output.shape().size() - 2], width_ = output.shape().back();
     texts_.clear();

@@ -31,9 +31,7 @@ bool is_depth(const TensorInfo& output) {
 /// The part of a map that lies over the frame.
 bool read_depth(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
   std::vector<TensorInfo> infos;
-  describe_outputs(outputs, infos);
-  const Tensor& output =
-      outputs[static_cast<std::size_t>(std::find_if(infos.begin(), infos.end(), is_depth) - infos.begin())];
+  const Tensor& output = first_output(outputs, infos, is_depth);
   std::vector<float> scratch;
   const float* values = floats(output, scratch);
   const std::size_t height = output.shape()[output.shape().size() - 2], width = output.shape().back();
@@ -60,9 +58,7 @@ class EmbeddingDecoder final : public ResultDecoder {
  public:
   explicit EmbeddingDecoder(bool normalises) : normalises_(normalises) {}
   bool read(const DecodeOptions&, std::span<const Tensor> outputs, const ResultTarget& target) override {
-    describe_outputs(outputs, infos_);
-    const Tensor& output =
-        outputs[static_cast<std::size_t>(std::find_if(infos_.begin(), infos_.end(), is_vector) - infos_.begin())];
+    const Tensor& output = first_output(outputs, infos_, is_vector);
     const float* values = floats(output, values_);
     const std::size_t count = output.shape()[1];
     double squares = 0;

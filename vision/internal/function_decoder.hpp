@@ -52,6 +52,13 @@ bool any_output(std::span<const TensorInfo> outputs, Fits fits) {
   return std::any_of(outputs.begin(), outputs.end(), fits);
 }
 
+/// The first output that fits. @pre There is one, as DecoderType::fits() says. @param infos  Reused from picture to picture.
+template <typename Fits>
+const Tensor& first_output(std::span<const Tensor> outputs, std::vector<TensorInfo>& infos, Fits fits) {
+  describe_outputs(outputs, infos);
+  return outputs[static_cast<std::size_t>(std::find_if(infos.begin(), infos.end(), fits) - infos.begin())];
+}
+
 /// Adds the points of an object, f32 [points, x y and score].
 inline void add_points(Tensor points, const ResultTarget& target, metadata::Id parent) {
   target.into.add(metadata::TensorOutput{std::move(points), "keypoints", target.model, "keypoints"}, parent);

@@ -102,7 +102,8 @@ class TextBoxDecoder final : public ObjectDecoder {
 
   static bool is_map(const TensorInfo& output) {
     const Shape& shape = output.shape;
-    return (is_real_of_rank(output, 4) && shape[1] == 1) || is_real_of_rank(output, 3);
+    return ((is_real_of_rank(output, 4) && shape[1] == 1) || is_real_of_rank(output, 3)) &&
+           checked_element_count(shape).value_or(0) > 0;
   }
 
   bool find(const DecodeOptions& options, std::span<const Tensor> outputs, std::vector<Candidate>& found) override {
@@ -237,9 +238,7 @@ std::vector<DecoderType> text_box_types() {
                    {},
                    {}};
   type.fits = [](const DecodeOptions&, std::span<const TensorInfo> outputs) {
-    return any_output(outputs, [](const TensorInfo& output) {
-      return TextBoxDecoder::is_map(output) && checked_element_count(output.shape).value_or(0) > 0;
-    });
+    return any_output(outputs, TextBoxDecoder::is_map);
   };
   type.make = [](const DecodeOptions&, const DecoderSettings& settings) {
     return std::make_unique<TextBoxDecoder>(settings);

@@ -22,13 +22,16 @@ struct Steps {
   const double* row(std::size_t step) const { return logs.data() + step * classes; }
 };
 
+/// Leaves out steps that are damaged. A class may have the logarithm -infinity.
 Steps read(const Tensor& output, std::size_t classes) {
   std::vector<float> scratch;
-  const float* values = floats(output, scratch);
-  Steps steps{output.element_count() / classes, classes, {}};
-  steps.logs.resize(output.element_count());
-  for (std::size_t t = 0; t < steps.count; ++t) {
-    const float* row = values + t * classes;
+  const float* const values = floats(output, scratch);
+  Steps steps{0, classes, {}};
+  steps.logs.reserve(output.element_count());
+  for (const float* row = values; row != values + output.element_count(); row += classes) {
+    const double top = *std::max_element(row, row + classes);
+    if (!std::isfinite(top) || std::any_of(row, row + classes, [](float value) { return std::isnan(value); })) continue;
+    ++steps.count;
     double sum = 0, total = 0;
     bool are_probabilities = true;
     for (std::size_t c = 0; c < classes; ++c) {
@@ -36,13 +39,11 @@ Steps read(const Tensor& output, std::size_t classes) {
       sum += row[c];
     }
     are_probabilities &= std::abs(sum - 1) < 1e-2;
-    const double top = *std::max_element(row, row + classes);
     if (!are_probabilities) {
       for (std::size_t c = 0; c < classes; ++c) total += std::exp(row[c] - top);
     }
     for (std::size_t c = 0; c < classes; ++c)
-      steps.logs[t * classes + c] =
-          are_probabilities ? std::log(static_cast<double>(row[c])) : row[c] - top - std::log(total);
+      steps.logs.push_back(are_probabilities ? std::log(static_cast<double>(row[c])) : row[c] - top - std::log(total));
   }
   return steps;
 }
@@ -136,6 +137,7 @@ CtcText ctc_text(std::span<const Tensor> outputs, const CtcOptions& options) {
                                             std::to_string(options.alphabet.size()) +
                                             " labels and the blank; there are:" + list_of(outputs));
   const Steps steps = read(*output, classes);
+  if (steps.count == 0) return {};
   const std::size_t blank = options.blank_first ? 0 : classes - 1;
   return options.beam_width == 1 ? greedy(steps, blank, options) : by_prefixes(steps, blank, options);
 }

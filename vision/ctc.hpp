@@ -28,6 +28,7 @@ struct CtcText {
 
 /// The most probable text of steps x classes. @param outputs  [steps,1,classes] or [1,steps,classes], f32 or f16: probabilities, or
 /// logits (softmax is applied to steps that are not 0..1 with the sum 1). With several outputs, the first that fits.
+/// Steps with a NaN, and those without a finite largest value, are left out; with no other there is no text, of probability 0.
 /// @errors kInvalidArgument: none fits the alphabet and its blank; a beam width of 0.
 /// @source A. Graves et al. (2006); prefix search as in A. Hannun et al., First-Pass Large Vocabulary Continuous Speech Recognition (2014),
 /// without a language model.

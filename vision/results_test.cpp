@@ -364,6 +364,18 @@ TEST(Ctc, WideBeamsAreAsGoodAsAllPaths) {
   }
 }
 
+TEST(Ctc, DamagedStepsAreLeftOut) {
+  for (const std::size_t width : {1u, 4u}) {
+    vision::CtcOptions options = letters();
+    options.beam_width = width;
+    const Tensor some = reals({3, 1, 3}, {1, 0, 0, NAN, 0, 1, 0, INFINITY, 1});
+    EXPECT_EQ(vision::ctc_text({&some, 1}, options).text, "a");
+    EXPECT_EQ(vision::ctc_text({&some, 1}, options).probability, 1);
+    const Tensor all = reals({1, 1, 3}, {-INFINITY, -INFINITY, -INFINITY});
+    EXPECT_EQ(vision::ctc_text({&all, 1}, options).probability, 0);
+  }
+}
+
 TEST(Ctc, RefusesOutputsOfAnotherAlphabet) {
   const Tensor steps = reals({2, 1, 4});
   EXPECT_THAT(error_of([&] {

@@ -35,7 +35,7 @@ std::optional<Grid> grid_over(const DecodeOptions& options, std::size_t rows, st
     return std::nullopt;
   const std::size_t stride = options.input_height / rows;
   const std::size_t wanted = kBeforeClasses + options.labels.size();
-  if (options.input_width / columns != stride || numbers <= kBeforeClasses) return std::nullopt;
+  if (stride == 0 || options.input_width / columns != stride || numbers <= kBeforeClasses) return std::nullopt;
   if (!options.labels.empty() && numbers != wanted) return std::nullopt;
   Grid made;
   made.rows = rows, made.columns = columns, made.classes = numbers - kBeforeClasses, made.stride = stride;

@@ -23,6 +23,11 @@ constexpr const char* kOptions = "options";
 constexpr const char* kPredictor = "Ultralytics' predictor";
 constexpr const char* kModelApi = "Model API";
 
+// Exporters; those of side files are named in their table.
+constexpr const char* kByUser = "user";
+constexpr const char* kByModelApi = "model_api";
+constexpr const char* kByUltralytics = "ultralytics";
+
 AnyMap map_in(const AnyMap& map, const std::string& name) {
   const auto found = map.find(name);
   return found != map.end() && found->second.is<AnyMap>() ? found->second.as<AnyMap>() : AnyMap();
@@ -92,8 +97,6 @@ std::string count_and_text(const std::string& key, const std::string& value) {
 
 std::string Fact::short_value() const { return short_form(value); }
 
-enum class ModelInfo::Exporter : unsigned char { kUser, kModelApi, kUltralytics, kHuggingFace, kOther };
-
 ModelInfo::ModelInfo(const Model& model, const std::map<std::string, std::string>& options) : model_(model) {
   add_options(options);
   std::map<std::string, std::string> own;
@@ -103,30 +106,31 @@ ModelInfo::ModelInfo(const Model& model, const std::map<std::string, std::string
   add_model_info(map_of(model, "model_info"));
   const AnyMap entries = map_of(model, "framework");
   for (auto& [key, value] : ultralytics_facts([&](const char* name) { return text_at(entries, name); }, remarks_))
-    add(key, value, "metadata_props", Exporter::kUltralytics);
-  finish(Exporter::kUltralytics);
+    add(key, value, "metadata_props", kByUltralytics);
+  finish(kByUltralytics);
   for (const SideFileKind& kind : side_file_kinds()) add_side_file(kind.name);
   add_defaults();
 }
 
-void ModelInfo::add(const std::string& key, const std::string& value, const std::string& source, Exporter exporter) {
+void ModelInfo::add(const std::string& key, const std::string& value, const std::string& source,
+                    const std::string& exporter) {
   if (value.empty()) return;
-  const bool counts = !whole_ || *whole_ == exporter || exporter == Exporter::kUser;
-  if (key == "model_type" && exporter != Exporter::kUser) has_type_ = true;
+  const bool counts = whole_.empty() || whole_ == exporter || exporter == kByUser;
+  if (key == "model_type" && exporter != kByUser) has_type_ = true;
   statements_.push_back({{key, value, source}, counts});
 }
 
-void ModelInfo::finish(Exporter exporter) {
-  if (std::exchange(has_type_, false) && !whole_) whole_ = exporter;
+void ModelInfo::finish(const std::string& exporter) {
+  if (std::exchange(has_type_, false) && whole_.empty()) whole_ = exporter;
 }
 
 void ModelInfo::add_options(const std::map<std::string, std::string>& options) {
-  for (const auto& [key, value] : options) add(key, value, "option", Exporter::kUser);
+  for (const auto& [key, value] : options) add(key, value, "option", kByUser);
 }
 
 void ModelInfo::add_model_info(const AnyMap& entries) {
   const bool is_yolo = lower_case(text_at(entries, "model_type")) == "yolo";
-  const Exporter exporter = is_yolo ? Exporter::kUltralytics : Exporter::kModelApi;
+  const std::string exporter = is_yolo ? kByUltralytics : kByModelApi;
   for (const auto& [key, value] : entries) {
     if (value.is<AnyMap>()) continue;
     const std::string text = value.as<std::string>();
@@ -145,10 +149,7 @@ void ModelInfo::add_side_file(const std::string& kind) {
   const AnyMap facts = map_in(map_of(model_, kSideFiles), kind);
   if (facts.empty()) return;
   const std::string file = text_at(facts, kFileEntry);
-  const std::string exporters = text_at(facts, kExporterEntry);
-  const Exporter exporter = exporters == "ultralytics"    ? Exporter::kUltralytics
-                            : exporters == "hugging_face" ? Exporter::kHuggingFace
-                                                          : Exporter::kOther;
+  const std::string exporter = text_at(facts, kExporterEntry);
   for (const auto& [key, value] : facts) {
     if (key != kFileEntry && key != kExporterEntry && key != kRemarksEntry)
       add(key, value.as<std::string>(), file, exporter);

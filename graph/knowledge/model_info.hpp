@@ -72,15 +72,14 @@ class TENON_API ModelInfo {
     Fact fact;
     bool counts = true;  ///< Else it is only compared.
   };
-  enum class Exporter : unsigned char;
 
-  void add(const std::string& key, const std::string& value, const std::string& source, Exporter exporter);
+  void add(const std::string& key, const std::string& value, const std::string& source, const std::string& exporter);
   void add_options(const std::map<std::string, std::string>& options);
   void add_model_info(const AnyMap& entries);
   void add_side_file(const std::string& kind);
   void add_defaults();
   /// Ends a source: if it stated a type, it describes the model as a whole.
-  void finish(Exporter exporter);
+  void finish(const std::string& exporter);
   const Fact* find(const std::string& key) const;
   std::vector<std::size_t> keypoint_shape() const;
   std::string yolo_type() const;
@@ -89,7 +88,7 @@ class TENON_API ModelInfo {
   const Model& model_;
   std::vector<Statement> statements_;
   std::vector<std::string> remarks_;
-  std::optional<Exporter> whole_;
+  std::string whole_;      ///< The exporter that has described the model as a whole; empty: none has.
   bool has_type_ = false;  ///< The source that is being read has stated a type.
 };
 

@@ -222,6 +222,9 @@ TEST_F(SideFiles, GStreamersModelinfoIsChecked) {
   EXPECT_EQ(ModelInfo(*said).model_type(), "YOLOv8-seg");
   EXPECT_EQ(ModelInfo(*said).text("mean_values"), "0 127.5 0");
   EXPECT_EQ(ModelInfo(*said).text("scale_values"), "255 127.5 1");
+  write("model.json", R"({"json_schema_version": "2.0.0", "input_preproc": [{"params": {"color_space": "BGR"}}]})");
+  EXPECT_EQ(ModelInfo(*found()).text("color_space"), "")
+      << "what describes a model as a whole is not mixed with others";
   write("a.modelinfo", "[modelinfo]\nversion=1.0\n[logits]\ndir=output\n");
   EXPECT_THAT(refusal("a.modelinfo"), AllOf(HasSubstr("a.modelinfo"), HasSubstr("\"logits\""), HasSubstr("\"out\"")));
   write("a.modelinfo", "[modelinfo]\nversion=1.0\n[out]\ndir=output\ndims=1,13,99\n");

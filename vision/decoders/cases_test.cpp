@@ -255,6 +255,28 @@ TEST(DecoderCases, OutputsThatDoNotFitAreNamedWithWhatIsExpected) {
   }
 }
 
+TEST(DecoderCases, EmptyOutputsAreNotTakenForOthers) {
+  vision::DecodeOptions options;
+  options.model_type = "RF-DETR";
+  options.input_width = options.input_height = 64;
+  const auto filled = [](const Shape& shape, float value) {
+    Tensor made(ElementType::kF32, shape);
+    std::fill_n(made.data<float>(), made.element_count(), value);
+    return made;
+  };
+  const std::vector<Tensor> outputs{filled({1, 2, 4}, 0.5f), filled({1, 2, 3}, 2), filled({1, 2, 0, 4}, 0)};
+  metadata::Collection all;
+  vision::ResultReader(options, "m").read(outputs, all);
+  EXPECT_FALSE(all.all<metadata::Detection>().empty());
+  EXPECT_TRUE(all.all<metadata::Segmentation>().empty());
+}
+
+TEST(DecoderCases, GridsNeedTheSizeOfTheInput) {
+  const std::vector<TensorInfo> heads(3, TensorInfo{ElementType::kF32, {1, 255, 13, 13}, {}});
+  const std::vector<std::string> fitting = vision::decoders_that_fit({}, heads);
+  EXPECT_EQ(std::count(fitting.begin(), fitting.end(), "YOLOv3"), 0);
+}
+
 TEST(DecoderCases, DescriptionsOfClassesThatLieAreRefused) {
   const std::string most = std::to_string(std::numeric_limits<std::size_t>::max());
   for (const auto& [range, first] : {std::pair{"[" + most + ",1]", std::string("2")}, {std::string("[0,2]"), most}}) {

@@ -103,6 +103,9 @@ TENON_INLINE const AVFrame& Converter::brought_to(AVPixelFormat format, const AV
       throw make_error(error, "conversion of " + describe(source) + " to " + ffmpeg::to_string(format),
                        "av_frame_get_buffer");
   }
+  // The properties of the picture before it go: FFmpeg adds side data to what a frame has.
+  while (between_->nb_side_data > 0) av_frame_remove_side_data(between_.get(), between_->side_data[0]->type);
+  av_dict_free(&between_->metadata);
   if (!first_) first_ = std::make_unique<Converter>(quality_);
   first_->convert(source, *between_, ledger);
   return *between_;

@@ -286,6 +286,18 @@ TEST(FfmpegConvert, FastWritesNothingBehindARow) {
   }
 }
 
+TEST(FfmpegConvert, SideDataIsThatOfItsOwnPicture) {
+  const auto nv12 = colours(AV_PIX_FMT_NV12, AVCOL_SPC_BT709, AVCOL_RANGE_MPEG, 64, 48);
+  ASSERT_NE(av_frame_new_side_data(nv12.get(), AV_FRAME_DATA_A53_CC, 16), nullptr);
+  ff::detail::Converter converter(ff::detail::Quality::kFast);
+  for (int i = 0; i < 3; ++i) {
+    const auto out = picture(AV_PIX_FMT_RGB24, 64, 48);
+    tenon::Ledger ledger;
+    converter.convert(*nv12, *out, ledger);
+    EXPECT_EQ(out->nb_side_data, 1) << "picture " << i;
+  }
+}
+
 TEST(FfmpegConvert, ThreadsChangeNothing) {
   const auto yuv = colours(AV_PIX_FMT_YUV420P, AVCOL_SPC_BT709, AVCOL_RANGE_MPEG, 320, 240);
   for (const auto quality : {ff::detail::Quality::kExact, ff::detail::Quality::kFast}) {

@@ -151,7 +151,7 @@ class RecordSink final : public Sink {
     if (stream.generation != generation_) return true;
     for (;;) {
       const std::uint64_t wanted = next_;
-      if (!ring_->read(next_, packet_.get())) return false;
+      if (!ring_->read(generation_, next_, packet_.get())) return false;
       if (next_ != wanted && file_)
         begins_ = true;  // Packets were dropped before they were read: go on in another file.
       const std::int64_t time_ns = av::decode_time_ns(*packet_, stream.time_base);

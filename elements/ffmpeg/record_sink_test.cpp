@@ -215,12 +215,12 @@ TEST(PacketRing, KeepsGroupsForATimeAndWithinABound) {
   EXPECT_LE(by_time->size_bytes(), 62'000u) << "no more than the time and a group";
   std::uint64_t number = 0;
   av::PacketPtr packet{av_packet_alloc()};
-  ASSERT_TRUE(by_time->read(number, packet.get()));
+  ASSERT_TRUE(by_time->read(1, number, packet.get()));
   EXPECT_NE(packet->flags & AV_PKT_FLAG_KEY, 0) << "what is left begins with a keyframe";
   const auto key = by_time->keyframe_before(999 * 40'000'000LL);
   ASSERT_TRUE(key);
   std::uint64_t last = *key;
-  ASSERT_TRUE(by_time->read(last, packet.get()));
+  ASSERT_TRUE(by_time->read(1, last, packet.get()));
   EXPECT_EQ(packet->pts, 993 * 40);
   EXPECT_EQ(*by_time->keyframe_before(0), number) << "the first that is there";
   const auto by_bytes = filled(1000, 30'500, 1000, 10);
@@ -233,6 +233,9 @@ TEST(PacketRing, KeepsGroupsForATimeAndWithinABound) {
   large->begin(*stream);
   EXPECT_FALSE(large->keyframe_before(0));
   EXPECT_EQ(large->size_bytes(), 0u);
+  large->add(*Packet(1001, true).packet);
+  EXPECT_FALSE(large->read(1, number, packet.get())) << "packets of another stream";
+  EXPECT_TRUE(large->read(2, number, packet.get()));
   avformat_free_context(format);
 }
 

@@ -48,9 +48,11 @@ class PacketRing {
   /// The number of the packet of the last keyframe that is shown at `time_ns` or before it, else of the first one there is; nothing: there
   /// is none. @param time_ns  By the packets' own times.
   std::optional<std::uint64_t> keyframe_before(std::int64_t time_ns) const;
-  /// Makes `packet` refer to the packet of that number, instead of what it refers to. @param number  If that packet is gone, it becomes the first that is there, a
-  /// keyframe. @return False: it has not come yet. @errors kResourceExhausted
-  bool read(std::uint64_t& number, AVPacket* packet) const;
+  /// Makes `packet` refer to the packet of that number, instead of what it refers to.
+  /// @param generation  That of the stream whose packets are wanted.
+  /// @param number  If that packet is gone, it becomes the first that is there, a keyframe.
+  /// @return False: it has not come yet, or another stream has begun. @errors kResourceExhausted
+  bool read(std::uint64_t generation, std::uint64_t& number, AVPacket* packet) const;
   /// The time of the last packet; 0: there was none.
   std::int64_t last_time_ns() const;
   std::size_t size_bytes() const;

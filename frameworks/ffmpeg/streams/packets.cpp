@@ -107,8 +107,9 @@ TENON_INLINE std::optional<std::uint64_t> PacketRing::keyframe_before(std::int64
   return keyframes_.empty() ? std::nullopt : std::optional(keyframes_.front());
 }
 
-TENON_INLINE bool PacketRing::read(std::uint64_t& number, AVPacket* packet) const {
+TENON_INLINE bool PacketRing::read(std::uint64_t generation, std::uint64_t& number, AVPacket* packet) const {
   const std::lock_guard lock(mutex_);
+  if (generation != stream_.generation) return false;
   number = std::max(number, first_);
   if (number >= first_ + packets_.size()) return false;
   av_packet_unref(packet);

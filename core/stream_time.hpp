@@ -2,6 +2,7 @@
 // One line of time for a stream whose clock jumps, or that goes on by another clock.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -11,6 +12,11 @@
 
 namespace tenon {
 inline namespace v1 {
+
+/// The usual time between two frames. A stream whose rate is unknown is taken to have 25 per second, so that its time passes.
+inline std::int64_t usual_step_ns(double frames_per_second) {
+  return static_cast<std::int64_t>(std::clamp(1e9 / (frames_per_second > 0 ? frames_per_second : 25.0), 0.0, 1e18));
+}
 
 /// Joins the times of a stream to one line that moves on. A time that jumps back by more than 0.1 s, or too far ahead, is one
 /// of another clock: it follows the last one by a step, and later ones are moved with it. After a single stray time the line

@@ -45,7 +45,7 @@ class Throttle final : public Transform {
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
     pace_.emplace(per_second_);
     time_ = {};
-    step_ns_ = in.frames_per_second > 0 ? static_cast<std::int64_t>(1e9 / in.frames_per_second) : 40'000'000;
+    step_ns_ = usual_step_ns(in.frames_per_second);
     StreamInfo out = in;
     // Frames that are delayed keep their times.
     if (!waits_) out.frames_per_second = in.frames_per_second > 0 ? std::min(in.frames_per_second, per_second_) : 0;

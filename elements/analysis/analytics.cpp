@@ -38,8 +38,7 @@ Analytics::Analytics(const Parameters& given)
 StreamInfo Analytics::open(std::uint32_t, const StreamInfo& in) {
   watch_.forget_objects();
   time_ = {};
-  // A stream without times and rate is taken to have 25 pictures per second, so that time passes.
-  step_ns_ = static_cast<std::int64_t>(1e9 / (in.frames_per_second > 0 ? in.frames_per_second : 25.0));
+  step_ns_ = usual_step_ns(in.frames_per_second);
   if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) fit(in.frame);
   return in;
 }

@@ -75,7 +75,7 @@ class CropSink final : public Sink {
   void open(std::uint32_t stream, const StreamInfo& info) override {
     stream_ = stream;
     options_.aspect_num = info.aspect_num, options_.aspect_den = info.aspect_den;
-    step_ns_ = info.frames_per_second > 0 ? static_cast<std::int64_t>(1e9 / info.frames_per_second) : 40'000'000;
+    step_ns_ = usual_step_ns(info.frames_per_second);
     time_.begin_again();
     written_ns_.clear();
   }

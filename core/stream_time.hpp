@@ -13,6 +13,13 @@
 namespace tenon {
 inline namespace v1 {
 
+/// The sum, or the nearest number to it: containers may state any time.
+inline std::int64_t later(std::int64_t time_ns, std::int64_t by_ns) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(time_ns, by_ns, &sum)) return sum;
+  return by_ns > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+}
+
 /// The usual time between two frames. A stream whose rate is unknown is taken to have 25 per second, so that its time passes.
 inline std::int64_t usual_step_ns(double frames_per_second) {
   return static_cast<std::int64_t>(std::clamp(1e9 / (frames_per_second > 0 ? frames_per_second : 25.0), 0.0, 1e18));

@@ -25,10 +25,10 @@ class Pace {
   explicit Pace(double per_second) : period_ns_(static_cast<std::int64_t>(std::llround(1e9 / per_second))) {}
   /// Whether a frame of this time is due. Times may be early by a tenth of the period: frames of cameras are not quite regular.
   bool is_due(std::int64_t time_ns) {
-    if (due_ns_ && time_ns < *due_ns_ - period_ns_ / 10) return false;
+    if (due_ns_ && time_ns < later(*due_ns_, -period_ns_ / 10)) return false;
     // After a gap the pace begins anew, instead of catching up.
-    const bool is_late = !due_ns_ || time_ns - *due_ns_ > period_ns_;
-    due_ns_ = (is_late ? time_ns : *due_ns_) + period_ns_;
+    const bool is_late = !due_ns_ || time_ns > later(*due_ns_, period_ns_);
+    due_ns_ = later(is_late ? time_ns : *due_ns_, period_ns_);
     return true;
   }
   std::int64_t due_ns() const { return due_ns_.value_or(0); }

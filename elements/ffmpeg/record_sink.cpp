@@ -14,6 +14,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/stream_time.hpp>
 #include <tenon/core/zones.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/internal/text.hpp>
@@ -36,11 +37,6 @@ constexpr std::int64_t kMostBackNs = 100'000'000, kMostAheadNs = 10'000'000'000;
 bool is_jump(std::int64_t from_ns, std::int64_t to_ns) {
   const double way = static_cast<double>(to_ns) - static_cast<double>(from_ns);
   return way < -static_cast<double>(kMostBackNs) || way > static_cast<double>(kMostAheadNs);
-}
-
-std::int64_t later(std::int64_t time_ns, std::int64_t by_ns) {
-  std::int64_t sum = 0;
-  return __builtin_add_overflow(time_ns, by_ns, &sum) ? (by_ns > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
 std::vector<What> events_of(const Parameters& given) {
@@ -182,7 +178,8 @@ class RecordSink final : public Sink {
 
   bool is_full(std::int64_t time_ns) const {
     return (most_bytes_ != 0 && file_->size_bytes() >= most_bytes_) ||
-           (most_ns_ != 0 && time_ns != kNoTimestamp && time_ns - begin_ns_ >= most_ns_);
+           (most_ns_ != 0 && time_ns != kNoTimestamp && begin_ns_ != kNoTimestamp &&
+            time_ns >= later(begin_ns_, most_ns_));
   }
 
   void begin(const av::PacketStream& stream, std::int64_t time_ns) {
@@ -235,7 +232,7 @@ class RecordSink final : public Sink {
   std::optional<std::int64_t> end_ns_;     ///< When the recording that runs ends.
   std::optional<std::int64_t> frame_ns_;   ///< The time of the last frame.
   std::optional<std::int64_t> packet_ns_;  ///< The time of the last packet that was written.
-  std::int64_t begin_ns_ = 0;              ///< When the file begins.
+  std::int64_t begin_ns_ = 0;              ///< When the file begins; kNoTimestamp: unknown.
   std::int64_t shown_ns_ = INT64_MIN;      ///< The latest time at which a picture of the file is shown.
   bool begins_ = false;                    ///< The next keyframe begins another file.
   std::unique_ptr<av::PacketFile> file_;

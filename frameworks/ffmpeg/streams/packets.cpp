@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/stream_time.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 
 namespace tenon {
@@ -75,7 +76,7 @@ TENON_INLINE void PacketRing::add(const AVPacket& packet) {
   if (time_ns != kNoTimestamp) last_time_ns_ = time_ns;
   while (keyframes_.size() > 1) {
     const std::int64_t next_ns = decode_time_ns(*packets_[keyframes_[1] - first_], stream_.time_base);
-    const bool is_needed = next_ns == kNoTimestamp || last_time_ns_ - next_ns < keep_.count();
+    const bool is_needed = next_ns == kNoTimestamp || last_time_ns_ < later(next_ns, keep_.count());
     if (is_needed && bytes_ <= most_bytes_) return;
     drop_first_group();
   }
@@ -173,12 +174,12 @@ TENON_INLINE void PacketFile::open() {
 TENON_INLINE void PacketFile::write(AVPacket* packet) {
   bytes_ += static_cast<std::uint64_t>(packet->size);
   const std::int64_t own = packet->dts != AV_NOPTS_VALUE ? packet->dts : packet->pts;
-  const std::int64_t at = own != AV_NOPTS_VALUE ? own : last_.value_or(0) + 1;
+  const std::int64_t at = own != AV_NOPTS_VALUE ? own : later(last_.value_or(0), 1);
   if (!first_) first_ = at;
-  const std::int64_t decoded = last_ ? std::max(at, *last_ + 1) : at;
+  const std::int64_t decoded = last_ ? std::max(at, later(*last_, 1)) : at;
   last_ = decoded;
-  packet->pts = std::max(packet->pts != AV_NOPTS_VALUE ? packet->pts : decoded, decoded) - *first_;
-  packet->dts = decoded - *first_;
+  packet->pts = later(std::max(packet->pts != AV_NOPTS_VALUE ? packet->pts : decoded, decoded), -*first_);
+  packet->dts = later(decoded, -*first_);
   packet->stream_index = 0;
   packet->pos = -1;
   av_packet_rescale_ts(packet, stream_.time_base, format_->streams[0]->time_base);

@@ -194,7 +194,7 @@ class RecordSink final : public Sink {
     if (files_ && files_->is_input(path))
       throw Error(Code::kInvalidArgument, owner_ + ": \"" + path + "\" is read by the pipeline; give another path");
     file_ = std::make_unique<av::PacketFile>(path, stream);
-    written_.push_back(path);
+    if (most_files_ != 0) written_.push_back(path);
     begin_ns_ = time_ns;
     shown_ns_ = INT64_MIN;
     begins_ = false;
@@ -204,7 +204,7 @@ class RecordSink final : public Sink {
     const std::unique_ptr<av::PacketFile> last = std::move(file_);
     if (!last) return;
     last->finish();
-    while (most_files_ != 0 && written_.size() > most_files_) {
+    while (written_.size() > most_files_) {
       std::error_code ignored;
       std::filesystem::remove(written_.front(), ignored);
       written_.pop_front();
@@ -238,7 +238,7 @@ class RecordSink final : public Sink {
   std::unique_ptr<av::PacketFile> file_;
   av::PacketPtr packet_{av_packet_alloc()};
   std::uint64_t number_ = 0;
-  std::deque<std::string> written_;
+  std::deque<std::string> written_;  ///< Files that stay until there are too many; none if all stay.
 };
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <string_view>
 #include <utility>
 
 #include <tenon/core/metadata.hpp>
+#include <tenon/elements/internal/text.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -50,10 +50,7 @@ std::string seconds_text(Clock::duration time) {
 }
 
 std::string with_stream(std::string text, std::uint32_t stream) {
-  constexpr std::string_view kPlace = "{stream}";
-  const std::string number = std::to_string(stream);
-  for (std::size_t at = 0; (at = text.find(kPlace, at)) != std::string::npos; at += number.size())
-    text.replace(at, kPlace.size(), number);
+  put_in(text, "{stream}", std::to_string(stream));
   return text;
 }
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -33,11 +32,6 @@ namespace {
 namespace av = tenon::ffmpeg;
 
 constexpr std::size_t kMostIds = 100'000;  ///< Objects with an id for which it is known when they were written.
-
-void put_in(std::string& text, std::string_view place, const std::string& value) {
-  for (std::size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += value.size())
-    text.replace(at, place.size(), value);
-}
 
 /// A label as a part of a file's name.
 std::string as_name(const std::string& label) {

@@ -12,6 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
+#include <tenon/elements/internal/text.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/elements/read_files.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
@@ -65,8 +66,7 @@ class ClaimedPath {
 };
 
 std::string path_of_stream(std::string path, std::uint32_t stream) {
-  if (const std::size_t at = path.find("{stream}"); at != std::string::npos)
-    path.replace(at, 8, std::to_string(stream));
+  put_in(path, "{stream}", std::to_string(stream));
   return path;
 }
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -186,11 +185,8 @@ class RecordSink final : public Sink {
     std::string path = path_;
     char number[24];
     std::snprintf(number, sizeof number, "%06llu", static_cast<unsigned long long>(++number_));
-    for (const auto& [place, value] :
-         {std::pair<std::string_view, std::string>{"{number}", number}, {"{stream}", std::to_string(stream_)}}) {
-      for (std::size_t at = 0; (at = path.find(place, at)) != std::string::npos; at += value.size())
-        path.replace(at, place.size(), value);
-    }
+    put_in(path, "{number}", number);
+    put_in(path, "{stream}", std::to_string(stream_));
     if (files_ && files_->is_input(path))
       throw Error(Code::kInvalidArgument, owner_ + ": \"" + path + "\" is read by the pipeline; give another path");
     file_ = std::make_unique<av::PacketFile>(path, stream);

@@ -2,6 +2,7 @@
 // Helpers for the texts of messages, and for parameters that are lists.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,12 @@ std::string joined(const Words& words, std::string_view between = ", ") {
   std::string all;
   for (const auto& word : words) (all += all.empty() ? "" : between) += word;
   return all;
+}
+
+/// Every `place` in the text becomes `value`.
+inline void put_in(std::string& text, std::string_view place, std::string_view value) {
+  for (std::size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += value.size())
+    text.replace(at, place.size(), value);
 }
 
 /// The words between separators; empty ones are left out.

@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -286,18 +285,15 @@ class Draw final : public TransformInplace {
     text_ = shown_.text;
     char number[32];
     std::snprintf(number, sizeof number, "%.1f", rate);
-    put_in("{fps}", number);
+    put_in(text_, "{fps}", number);
     std::snprintf(number, sizeof number, "%llu", static_cast<unsigned long long>(frames_));
-    put_in("{frame}", number);
+    put_in(text_, "{frame}", number);
     const std::int64_t time_ns = frame.timestamp_ns() == kNoTimestamp ? 0 : frame.timestamp_ns();
     std::snprintf(number, sizeof number, "%.3f", static_cast<double>(time_ns) * 1e-9);
-    put_in("{time}", number);
+    put_in(text_, "{time}", number);
     const int height = Canvas::text_height(scale) + 4 * scale, top = canvas.height() - height;
     canvas.fill(0, top, Canvas::text_width(text_, scale) + 4 * scale, canvas.height(), {0, 0, 0});
     canvas.text(2 * scale, top + 2 * scale, text_, scale, {255, 255, 255});
-  }
-  void put_in(std::string_view place, const char* value) {
-    for (std::size_t at = 0; (at = text_.find(place, at)) != std::string::npos;) text_.replace(at, place.size(), value);
   }
 
   int thickness_for(const Canvas& canvas) const {

@@ -112,7 +112,7 @@ class CropSink final : public Sink {
                  high = static_cast<double>(box.y2) - static_cast<double>(box.y1);
     if (!(wide >= std::max(min_size_, 1.0)) || !(high >= std::max(min_size_, 1.0))) return std::nullopt;
     const auto within = [](double value, std::uint32_t most) {
-      return static_cast<std::uint32_t>(std::clamp(value, 0.0, static_cast<double>(most)));
+      return value > 0 ? static_cast<std::uint32_t>(std::min(value, static_cast<double>(most))) : 0;  // NaN: 0.
     };
     const std::uint32_t width = info.upright_width_px(), height = info.upright_height_px();
     const std::uint32_t x1 = within(std::floor(static_cast<double>(box.x1) - wide * grow_), width);

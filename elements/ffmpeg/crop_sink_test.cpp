@@ -117,8 +117,9 @@ TEST_F(Crops, HalvedChromaAndTurnedPictures) {
 
 TEST_F(Crops, WhatCannotBeCutIsLeftOut) {
   const auto sink = crops({{"min_size", "0"}});
-  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float nan = std::numeric_limits<float>::quiet_NaN(), endless = std::numeric_limits<float>::infinity();
   sink->write(0, places());
+  sink->write(0, with(with(places(), {0, 0, endless, 30}), {-endless, 0, 30, 30}));
   sink->write(0,
               with(with(with(with(places(), {nan, 0, 30, 30}), {100, 100, 200, 200}), {30, 30, 10, 10}), {5, 5, 5, 9}));
   EXPECT_THAT(files(), IsEmpty());

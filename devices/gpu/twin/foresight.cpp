@@ -21,14 +21,12 @@ T next(T now, T before, T earlier) {
   return step == before - earlier ? now + step : now;
 }
 
-TwinLaunch next(const TwinLaunch& now, const TwinLaunch& before, const TwinLaunch& earlier) {
-  TwinLaunch ahead = now;
-  if (now == before) return ahead;
-  for (std::size_t i = 0; i < ahead.arguments.size(); ++i)
-    ahead.arguments[i] = next(now.arguments[i], before.arguments[i], earlier.arguments[i]);
-  for (std::size_t axis = 0; axis < ahead.groups.size(); ++axis)
-    ahead.groups[axis] = std::max(next(now.groups[axis], before.groups[axis], earlier.groups[axis]), 1u);
-  return ahead;
+void go_on(TwinLaunch& launch, const TwinLaunch& before, const TwinLaunch& earlier) {
+  if (launch == before) return;
+  for (std::size_t i = 0; i < launch.arguments.size(); ++i)
+    launch.arguments[i] = next(launch.arguments[i], before.arguments[i], earlier.arguments[i]);
+  for (std::size_t axis = 0; axis < launch.groups.size(); ++axis)
+    launch.groups[axis] = std::max(next(launch.groups[axis], before.groups[axis], earlier.groups[axis]), 1u);
 }
 
 }  // namespace
@@ -42,13 +40,16 @@ std::span<const TwinLaunch> Foresight::after(std::span<const TwinLaunch> now) {
   const bool is_alike = are_same_kernels(now, before_) && are_same_kernels(now, earlier_);
   const std::size_t moved = is_alike ? differing(before_) : 0;
   // Where a number of groups changes now and then, some of what moves differs from what was expected.
-  const bool was_foreseen = ahead_.size() == now.size() && 2 * differing(ahead_) <= moved;
-  ahead_.clear();
-  if (is_alike)
-    for (std::size_t i = 0; i < now.size(); ++i) ahead_.push_back(next(now[i], before_[i], earlier_[i]));
+  const bool was_foreseen = moved > 0 && ahead_.size() == now.size() && 2 * differing(ahead_) <= moved;
+  if (moved == 0) {
+    ahead_.clear();
+  } else {
+    ahead_.assign(now.begin(), now.end());  // Into what is there: each inference comes here.
+    for (std::size_t i = 0; i < now.size(); ++i) go_on(ahead_[i], before_[i], earlier_[i]);
+  }
   earlier_.swap(before_);
   before_.assign(now.begin(), now.end());
-  return was_foreseen && moved > 0 ? std::span<const TwinLaunch>(ahead_) : std::span<const TwinLaunch>();
+  return was_foreseen ? std::span<const TwinLaunch>(ahead_) : std::span<const TwinLaunch>();
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of exchanges that bridges add.
 #include <tenon/frameworks/dlpack/exchange.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <mutex>
 #include <vector>
 
@@ -18,17 +20,20 @@ struct Exchanges {
   static Exchanges& process() { return process_wide<Exchanges>("dlpack exchanges 1"); }
 };
 
-/// The first exchange that `fits`.
+/// The exchange of that number, in the order in which they were added; null: there are fewer.
+TENON_INLINE const DeviceExchange* exchange_at(std::size_t number) {
+  Exchanges& known = Exchanges::process();
+  const std::lock_guard lock(known.mutex);
+  return number < known.all.size() ? known.all[number] : nullptr;
+}
+
+/// The first exchange that `fits`, which is asked without the lock.
 template <typename Fits>
 const DeviceExchange* find(Fits fits) {
-  std::vector<const DeviceExchange*> all;
-  {
-    Exchanges& known = Exchanges::process();
-    const std::lock_guard lock(known.mutex);
-    all = known.all;
+  for (std::size_t number = 0;; ++number) {
+    const DeviceExchange* const each = exchange_at(number);
+    if (!each || fits(each)) return each;
   }
-  const auto found = std::find_if(all.begin(), all.end(), fits);
-  return found == all.end() ? nullptr : *found;
 }
 
 }  // namespace detail

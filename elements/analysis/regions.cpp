@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -30,12 +31,17 @@ metadata::Box box_of(const Json& value, const Place& place) {
   return box;
 }
 
+/// The member of that name, if there is one of that type.
 template <typename T>
 T value_or(const Json& object, const char* name, T otherwise) {
   const auto found = object.find(name);
   if (found == object.end()) return otherwise;
   if constexpr (std::is_same_v<T, std::string>) return found->is_string() ? found->get<T>() : otherwise;
-  if constexpr (!std::is_same_v<T, std::string>) return found->is_number() ? found->get<T>() : otherwise;
+  if constexpr (!std::is_same_v<T, std::string>) {
+    const bool fits =
+        found->is_number() && std::abs(found->get<double>()) < static_cast<double>(std::numeric_limits<T>::max());
+    return fits ? found->get<T>() : otherwise;
+  }
 }
 
 /// An object as json_line() writes it; other entries of metadata are left out.

@@ -44,11 +44,23 @@ struct Routes {
     static auto* const routes = new Routes;  // Outlives static destructors.
     return *routes;
   }
+  bool knows(const Context& context) {
+    const std::shared_lock lock(mutex);
+    return std::find(router.contexts().begin(), router.contexts().end(), context) != router.contexts().end();
+  }
+  /// Without the interpreter: a map that runs meanwhile may need it before it ends.
   void add(const Context& context) {
     const std::lock_guard lock(mutex);
     router.add(context);
   }
 };
+
+/// Adds a context that is new to the router.
+void make_known(Routes& routes, const Context& context) {
+  if (routes.knows(context)) return;
+  const Released released;
+  routes.add(context);
+}
 
 using Thing = std::variant<Tensor, Frame>;
 
@@ -135,7 +147,7 @@ Context target_from(nb::handle to, Routes& routes) {
           "there, not " +
               shown(to));
   if (!context) throw Error(Code::kInvalidArgument, "map: the target is empty");
-  routes.add(context);
+  make_known(routes, context);
   return context;
 }
 
@@ -174,7 +186,7 @@ nb::object map(nb::handle object, nb::handle to, const std::string& access_text,
   Routes& routes = loaded_routes();
   const Context target = target_from(to, routes);
   const Given given = given_from(object, options.policy, ledger_of(options));
-  for (const Context& each : contexts_of(given.thing)) routes.add(each);
+  for (const Context& each : contexts_of(given.thing)) make_known(routes, each);
   return std::visit(
       [&](const auto& thing) -> nb::object {
         const auto route = planned(routes, thing, target, options.access, options.policy);
@@ -212,7 +224,7 @@ std::string explain(nb::handle object, nb::handle to, const std::string& access_
   const std::string first =
       given.copied_because.empty() ? "" : "the array is not shared as it is: " + given.copied_because;
   if (const auto* tensor = std::get_if<Tensor>(&given.thing); tensor && !*tensor) return "no way: " + first;
-  for (const Context& each : contexts_of(given.thing)) routes.add(each);
+  for (const Context& each : contexts_of(given.thing)) make_known(routes, each);
   const std::string way = std::visit(
       [&](const auto& thing) { return planned(routes, thing, target, access, policy)->explain(); }, given.thing);
   return first.empty() ? way : first + "\n" + way;
@@ -235,7 +247,7 @@ void load_frameworks() { Routes::process(); }
 
 Tensor mapped_to_host(const Tensor& tensor, ZeroCopy policy) {
   Routes& routes = Routes::process();
-  routes.add(tensor.context());
+  if (!routes.knows(tensor.context())) routes.add(tensor.context());
   MapOptions options;
   options.policy = policy;
   options.host_ready = true;

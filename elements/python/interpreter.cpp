@@ -201,7 +201,7 @@ std::vector<std::string> folders_beside() {
 Owned import_package(const Api& api) {
   Owned module = owned(api, api.import("tenon._embedded"));
   if (module) return module;
-  const std::string why = take_error(api);
+  api.clear_error();
   for (const std::string& folder : folders_beside()) {
     const Owned text = owned(api, api.text_from(folder.c_str()));
     Object* const path = api.system_object("path");
@@ -209,8 +209,7 @@ Owned import_package(const Api& api) {
   }
   module = owned(api, api.import("tenon._embedded"));
   if (module) return module;
-  api.clear_error();
-  throw Error(Code::kUnavailable, "the Python package tenon cannot be imported: " + why +
+  throw Error(Code::kUnavailable, "the Python package tenon cannot be imported: " + take_error(api) +
                                       "; install it for this interpreter, or name its folder in PYTHONPATH");
 }
 

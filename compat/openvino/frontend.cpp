@@ -217,7 +217,7 @@ class ReadModel final : public InputModel {
   }
   void override_all_inputs(const std::vector<Place::Ptr>& inputs) override {
     for (const auto& place : inputs)
-      if (!place->is_input()) cut_and_add_new_input(place, place->get_names().front());
+      if (!op::util::is_parameter(port_of(place).get_node())) cut_and_add_new_input(place, place->get_names().front());
     keep_only_needed();
     FRONT_END_GENERAL_CHECK(model->get_parameters().size() == inputs.size(), "the outputs depend on ",
                             model->get_parameters().size(), " inputs, not on the ", inputs.size(), " that are given");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipelines, and the frames that leave them.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -153,9 +154,10 @@ class Running {
 
   /// Waits for the end. @errors the first failure that was not followed by a restart; those of Ctrl-C stop the pipeline
   bool wait(std::optional<double> seconds) {
-    const auto deadline =
-        seconds ? Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds))
-                : Deadline::max();
+    const auto deadline = seconds && *seconds < 1e9
+                              ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(std::max(*seconds, 0.0)))
+                              : Deadline::max();
     bool is_over = is_stopped_ && !started_;
     if (is_over) return true;
     until([&](int slice_ms) {
@@ -246,6 +248,14 @@ class Running {
   std::atomic<bool> started_{false}, is_stopped_{false};
 };
 
+/// @errors kInvalidArgument: less than none, more than a clock counts, or no number.
+std::chrono::milliseconds milliseconds_from(const std::string& name, nb::handle given) {
+  const double seconds = nb::cast<double>(given);
+  if (!(seconds >= 0 && seconds <= 1e9))
+    throw Error(Code::kInvalidArgument, name + " is a number of seconds from 0 to 1e9, not " + shown(given));
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+}
+
 std::unique_ptr<Running> running_from(nb::handle nodes, nb::handle settings, std::size_t ahead, nb::handle model) {
   check_process();
   PipelineSpec spec;
@@ -262,9 +272,9 @@ std::unique_ptr<Running> running_from(nb::handle nodes, nb::handle settings, std
     else if (name == "restarts")
       spec.restarts = nb::cast<std::uint32_t>(value);
     else if (name == "restart_delay")
-      spec.restart_delay = std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(value) * 1e3));
+      spec.restart_delay = milliseconds_from(name, value);
     else if (name == "patience")
-      spec.patience = std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(value) * 1e3));
+      spec.patience = milliseconds_from(name, value);
     else if (name == "frames")
       spec.frames = nb::cast<std::uint64_t>(value);
     else

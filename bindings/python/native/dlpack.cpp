@@ -177,10 +177,14 @@ Tensor tensor_from_told(nb::handle array) {
   made->shape = nb::cast<std::vector<std::int64_t>>(nb::object(told["shape"]));
   const ElementType type = element_type_of_text(told["typestr"]);
   const auto item_bytes = static_cast<std::int64_t>(size_bytes(type));
-  std::int64_t packed = 1;
+  if (item_bytes == 0)
+    raise(PyExc_BufferError, "an array of the CUDA interface has elements below a byte, whose place it cannot say");
+  std::uint64_t packed = 1;  // It may wrap: the import checks the extents.
   made->strides.resize(made->shape.size());
-  for (std::size_t axis = made->shape.size(); axis-- > 0; packed *= std::max<std::int64_t>(made->shape[axis], 1))
-    made->strides[axis] = packed;
+  for (std::size_t axis = made->shape.size(); axis-- > 0;) {
+    made->strides[axis] = static_cast<std::int64_t>(packed);
+    packed *= static_cast<std::uint64_t>(std::max<std::int64_t>(made->shape[axis], 1));
+  }
   if (told.contains("strides") && !nb::object(told["strides"]).is_none()) {
     made->strides = nb::cast<std::vector<std::int64_t>>(nb::object(told["strides"]));
     if (made->strides.size() != made->shape.size())

@@ -319,8 +319,7 @@ KnownElement draw() {
   made.name = "draw";
   made.about =
       "Draws a frame's metadata on it, or on a copy if others use the frame: boxes, labels, masks, keypoints, zones; "
-      "frames "
-      "without metadata are passed on";
+      "frames with nothing to draw are passed on";
   made.role = Role::kTransformInplace;
   made.formats = readable_formats();
   made.parameters = {

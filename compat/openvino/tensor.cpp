@@ -237,7 +237,11 @@ Dimension::Dimension(value_type min, value_type max) : min_(min == -1 ? 0 : min)
   OPENVINO_ASSERT(min_ >= 0 && min_ <= max_, "a dimension of ", min, " to ", max);
 }
 Dimension::Dimension(std::string_view text)
-    : Dimension(from(guarded([&] { return tenon::PartialShape("[" + std::string(text) + "]")[0]; }))) {}
+    : Dimension(from(guarded([&] {
+        const tenon::PartialShape one("[" + std::string(text) + "]");
+        if (one.rank().is_dynamic() || one.size() != 1) OPENVINO_THROW("\"", text, "\" is no dimension");
+        return one[0];
+      }))) {}
 Dimension::value_type Dimension::get_length() const {
   return guarded([&] { return to(*this).get_length(); });
 }

@@ -63,6 +63,7 @@ void shapes() {
   refused(
       "shape of a dynamic shape", [] { ov::PartialShape{-1}.to_shape(); }, "to_shape was called on a dynamic shape");
   refused("length of a dynamic extent", [] { (void)ov::Dimension().get_length(); });
+  refused("a dimension of two", [] { (void)ov::Dimension("1,2"); });
   line(ov::Layout("NCHW").to_string(), ' ', ov::Layout("N...C").to_string(), ' ', ov::Layout().to_string(), ' ',
        ov::Layout("[n, c, custom]").to_string(), ' ', ov::layout::channels_idx("NHWC"), ' ',
        ov::layout::width_idx("N...W"), ' ', ov::layout::has_batch("CHW"), ' ', ov::Layout("NC") == ov::Layout("nc"),

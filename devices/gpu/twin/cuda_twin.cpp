@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <shared_mutex>
 #include <unordered_map>
@@ -431,7 +432,7 @@ class CudaQueue final : public TwinQueue {
           "moving a tensor from or to the device");
   }
   /// While the kernels run, another graph is told what will probably come next, which takes longer than a launch.
-  void prepare() {
+  void prepare() noexcept try {
     const std::span<const TwinLaunch> next = foresight_.after(std::exchange(kernels_, {}));
     if (next.empty()) return;
     auto best = graphs_.end();
@@ -444,6 +445,7 @@ class CudaQueue final : public TwinQueue {
     best->plan = nullptr;
     best->graph->upload(stream_.get());
     std::rotate(graphs_.begin() + 1, best, best + 1);
+  } catch (const std::bad_alloc&) {  // The inference runs all the same; what comes next is told when it comes.
   }
   /// The graph that is to be told least; none where it is worth another: a token's states lie in one of two places each time, and a plan
   /// that has come before will come again.

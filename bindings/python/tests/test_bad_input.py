@@ -58,7 +58,7 @@ OBJECTS = {{
     "Detections": lambda: tn.Frame(numpy.zeros((4, 6), numpy.uint8)).detections,
     "Version": lambda: next(iter(tn.Core().get_versions("CPU").values())),
 }}
-SKIPPED = {{"reset"}}  # Of the process's ledger: others read it.
+SKIPPED = {{"reset"}}  # The process's ledger has it, and others read that.
 # Errors that say nothing of what was wrong, or blame Tenon itself.
 UNNAMED = ("std::", "bad_cast", "basic_string", "vector::", "bad optional", "nanobind::", "map::at")
 

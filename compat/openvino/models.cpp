@@ -395,7 +395,8 @@ bool pass::VisualizeTree::run_on_model(const std::shared_ptr<Model>& model) {
   };
   out << "digraph " << quoted(model->get_friendly_name()) << " {\n";
   for (const auto& node : model->get_ordered_ops()) {
-    std::string label = std::string(node->get_type_name()) + "\\n" + node->get_friendly_name();
+    const std::string name = quoted(node->get_friendly_name());  // It may have quotes of its own.
+    std::string label = std::string(node->get_type_name()) + "\\n" + name.substr(1, name.size() - 2);
     for (const auto& output : node->outputs())
       label += "\\n" + detail::joined(output.get_element_type(), output.get_partial_shape());
     std::vector<std::string> attributes{"shape=box", "label=\"" + label + "\""};

@@ -15,6 +15,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/testing/bytes_of.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/elements/registry.hpp>
 #include <tenon/tests/support/error_of.hpp>
@@ -23,6 +24,7 @@
 namespace tenon::elements {
 namespace blur_test {
 
+using tenon_test::bytes_of;
 using ::testing::HasSubstr;
 using Given = std::map<std::string, std::string>;
 
@@ -40,17 +42,6 @@ Frame painted(const FrameInfo& info) {
   Frame frame = Frame::allocate(info);
   paint(frame);
   return frame;
-}
-
-std::vector<std::uint8_t> bytes_of(const Frame& frame) {
-  std::vector<std::uint8_t> all;
-  for (const Tensor& plane : frame.planes()) {
-    Tensor packed(plane.element_type(), plane.shape());
-    plane.copy_to(packed);
-    const auto* data = static_cast<const std::uint8_t*>(packed.data());
-    all.insert(all.end(), data, data + packed.size_bytes());
-  }
-  return all;
 }
 
 std::uint8_t at(const Frame& frame, std::size_t x, std::size_t y) {

@@ -16,6 +16,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/testing/bytes_of.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/registry.hpp>
 #include <tenon/tests/support/error_of.hpp>
@@ -23,6 +24,7 @@
 namespace tenon::elements {
 namespace overlay_test {
 
+using tenon_test::bytes_of;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
@@ -32,17 +34,6 @@ Frame grey(PixelFormat format, std::uint32_t width, std::uint32_t height, int va
     std::memset(plane.data(), value, static_cast<std::size_t>(plane.byte_strides()[0]) * plane.shape()[0]);
   frame.set_timestamp_ns(7);
   return frame;
-}
-
-std::vector<std::uint8_t> bytes_of(const Frame& frame) {
-  std::vector<std::uint8_t> all;
-  for (const Tensor& plane : frame.planes()) {
-    Tensor packed(plane.element_type(), plane.shape());
-    plane.copy_to(packed);
-    const auto* data = static_cast<const std::uint8_t*>(packed.data());
-    all.insert(all.end(), data, data + packed.size_bytes());
-  }
-  return all;
 }
 
 std::uint8_t grey_at(const Frame& frame, std::size_t x, std::size_t y) {

@@ -13,6 +13,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/bytes_of.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 // Tests refuse allocations; the sanitizers would end the program instead of returning null.
@@ -28,6 +29,7 @@ using tenon::FrameInfo;
 using tenon::FrameLayout;
 using tenon::PixelFormat;
 using tenon::Tensor;
+using tenon_test::bytes_of;
 using tenon_test::packed;
 namespace ff = tenon::ffmpeg;
 
@@ -39,18 +41,6 @@ ff::FramePtr picture(AVPixelFormat format, int width, int height, int align = 0)
   EXPECT_GE(av_frame_get_buffer(frame.get(), align), 0);
   tenon_test::draw(frame.get(), 3, 5);
   return frame;
-}
-
-/// Rows of all planes, in Tenon's order, packed.
-std::vector<std::uint8_t> bytes_of(const Frame& frame) {
-  std::vector<std::uint8_t> bytes;
-  for (const Tensor& plane : frame.planes()) {
-    Tensor copy;
-    plane.copy_to(copy);
-    const auto* data = static_cast<const std::uint8_t*>(copy.data());
-    bytes.insert(bytes.end(), data, data + copy.size_bytes());
-  }
-  return bytes;
 }
 
 template <typename Function>

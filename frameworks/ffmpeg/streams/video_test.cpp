@@ -11,6 +11,7 @@
 #include <tenon/core/edge.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/bytes_of.hpp>
 #include <tenon/frameworks/ffmpeg/pool.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
@@ -20,20 +21,10 @@ using tenon::Code;
 using tenon::Error;
 using tenon::Frame;
 using tenon::Tensor;
+using tenon_test::bytes_of;
 using tenon_test::ClipSpec;
 using tenon_test::Folder;
 namespace ff = tenon::ffmpeg;
-
-std::vector<std::uint8_t> bytes_of(const Frame& frame) {
-  std::vector<std::uint8_t> bytes;
-  for (const Tensor& plane : frame.planes()) {
-    Tensor copy;
-    plane.copy_to(copy);
-    const auto* data = static_cast<const std::uint8_t*>(copy.data());
-    bytes.insert(bytes.end(), data, data + copy.size_bytes());
-  }
-  return bytes;
-}
 
 const tenon::LedgerEntry booked(const tenon::Ledger& ledger, std::string_view name) {
   for (const tenon::LedgerEntry& entry : ledger.snapshot()) {

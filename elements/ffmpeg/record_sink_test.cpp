@@ -234,8 +234,9 @@ TEST(PacketRing, KeepsGroupsForATimeAndWithinABound) {
   EXPECT_FALSE(large->keyframe_before(0));
   EXPECT_EQ(large->size_bytes(), 0u);
   large->add(*Packet(1001, true).packet);
-  EXPECT_FALSE(large->read(1, number, packet.get())) << "packets of another stream";
-  EXPECT_TRUE(large->read(2, number, packet.get()));
+  std::uint64_t next = 0;
+  EXPECT_FALSE(large->read(1, next, packet.get())) << "packets of another stream";
+  EXPECT_TRUE(large->read(2, next, packet.get()));
   avformat_free_context(format);
 }
 

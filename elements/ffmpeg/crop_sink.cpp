@@ -171,27 +171,30 @@ class CropSink final : public Sink {
 }  // namespace
 
 KnownElement crop_sink() {
-  return {{"crops",
-           "Writes each object into a picture of its own",
-           Role::kSink,
-           {{"path",
-             "Output files: faces/{number}-{label}.jpg, or .png. {number} counts, {stream} is the stream's number, "
-             "{label} and "
-             "{id} are those of the object, {time_ms} is the frame's time",
-             std::string("{number}.jpg"), true},
-            {"labels", "Writes only objects with these labels, separated by commas; empty: all", std::string()},
-            {"min_size", "Least width and height of an object's box in pixels", 16.0, false, 0, 1e6},
-            {"grow", "Part of its size by which the object's box grows on each side", 0.0, false, 0, 10},
-            {"every_s", "Writes a tracked object again after so many seconds; 0: in each frame", 0.0, false, 0, 1e6},
-            {"limit", "Pictures after which the element fails, so that a disk does not fill", std::int64_t{100'000},
-             false, 1, 1e9},
-            {"codec", "Encoder of FFmpeg; empty: the usual one for such files", std::string()},
-            {"encoder_options", "More options of FFmpeg's encoder: name=value:name=value", std::string()}},
-           false,
-           true},
-          [](const Parameters& given, const Environment& environment) -> AnyElement {
-            return std::make_unique<CropSink>(given, environment);
-          }};
+  KnownElement made{
+      {"crops",
+       "Writes each object into a picture of its own",
+       Role::kSink,
+       {{"path",
+         "Output files: faces/{number}-{label}.jpg, or .png. {number} counts, {stream} is the stream's number, "
+         "{label} and "
+         "{id} are those of the object, {time_ms} is the frame's time",
+         std::string("{number}.jpg"), true},
+        {"labels", "Writes only objects with these labels, separated by commas; empty: all", std::string()},
+        {"min_size", "Least width and height of an object's box in pixels", 16.0, false, 0, 1e6},
+        {"grow", "Part of its size by which the object's box grows on each side", 0.0, false, 0, 10},
+        {"every_s", "Writes a tracked object again after so many seconds; 0: in each frame", 0.0, false, 0, 1e6},
+        {"limit", "Pictures after which the element fails, so that a disk does not fill", std::int64_t{100'000}, false,
+         1, 1e9},
+        {"codec", "Encoder of FFmpeg; empty: the usual one for such files", std::string()},
+        {"encoder_options", "More options of FFmpeg's encoder: name=value:name=value", std::string()}},
+       false,
+       true},
+      [](const Parameters& given, const Environment& environment) -> AnyElement {
+        return std::make_unique<CropSink>(given, environment);
+      }};
+  made.description.files = &unnumbered_outputs;
+  return made;
 }
 
 }  // namespace ffmpeg

@@ -16,6 +16,7 @@
 #include <tenon/core/stream_time.hpp>
 #include <tenon/core/zones.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
+#include <tenon/elements/ffmpeg/options.hpp>
 #include <tenon/elements/internal/text.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
@@ -266,6 +267,7 @@ KnownElement record_sink() {
       [](const Parameters& given, const Environment& environment) -> AnyElement {
         return std::make_unique<RecordSink>(given, environment);
       }};
+  made.description.files = &unnumbered_outputs;
   return made;
 }
 

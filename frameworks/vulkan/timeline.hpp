@@ -2,6 +2,7 @@
 // Timeline semaphores as points.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,8 @@ inline namespace v1 {
 namespace vulkan {
 namespace detail {
 
-/// One timeline semaphore; its points are its values.
+/// One timeline semaphore; its points are its values. A reached point stays reached without another native call: a caller may
+/// destroy its semaphore then.
 /// @thread all members from any thread.
 class SemaphoreTimeline final : public Timeline {
  public:
@@ -36,9 +38,12 @@ class SemaphoreTimeline final : public Timeline {
  private:
   SemaphoreTimeline(Ref<Native> native, VkSemaphore semaphore, bool is_ours)
       : native_(std::move(native)), semaphore_(semaphore), is_ours_(is_ours) {}
+  void note_reached(std::uint64_t value) const noexcept;
+
   Ref<Native> native_;
   VkSemaphore semaphore_;
   bool is_ours_;
+  mutable std::atomic<std::uint64_t> reached_{0};  ///< As far as was seen.
 };
 
 /// Keeps an object alive until a point is settled.

@@ -7,6 +7,7 @@
 //              refused, as drivers do.
 //   semaphores Opaque descriptors of timelines name them in this process. A sync file is waited for when it is imported; an exported
 //              one is signalled already (-1), because the layer waits for the queue first.
+//              The process ends when one that was destroyed is asked for its value: a driver's may crash.
 //   ownership  The process ends when a buffer of shared memory is used by a copy while it rests with others, or is taken twice.
 //
 // TENON_VULKAN_LAYER, a list of words: cuda: the device is a GPU, the first one of frameworks/cuda's stand-in, whose UUID it has.
@@ -28,6 +29,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +79,7 @@ auto& offsets = *new std::map<VkImage, VkDeviceSize>;    ///< Where images in dm
 /// Timelines by the inode of the memfd that names them, and semaphores that were imported.
 auto& names = *new std::map<std::uint64_t, VkSemaphore>;
 auto& alike = *new std::map<VkSemaphore, VkSemaphore>;
+auto& semaphores = *new std::set<VkSemaphore>;  ///< Those that live.
 
 VkSemaphore real(VkSemaphore semaphore) {
   const std::lock_guard lock(mutex);
@@ -444,13 +447,18 @@ VKAPI_ATTR VkResult VKAPI_CALL create_semaphore(VkDevice device, const VkSemapho
   } else {
     own.pNext = nullptr;
   }
-  return BELOW(device, vkCreateSemaphore)(device, &own, callbacks, out);
+  const VkResult result = BELOW(device, vkCreateSemaphore)(device, &own, callbacks, out);
+  if (result != VK_SUCCESS) return result;
+  const std::lock_guard lock(mutex);
+  semaphores.insert(*out);
+  return result;
 }
 
 VKAPI_ATTR void VKAPI_CALL destroy_semaphore(VkDevice device, VkSemaphore semaphore,
                                              const VkAllocationCallbacks* callbacks) {
   {
     const std::lock_guard lock(mutex);
+    semaphores.erase(semaphore);
     alike.erase(semaphore);
     std::erase_if(names, [&](const auto& each) { return each.second == semaphore; });
   }
@@ -495,6 +503,10 @@ VKAPI_ATTR VkResult VKAPI_CALL import_semaphore_fd(VkDevice device, const VkImpo
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL counter(VkDevice device, VkSemaphore semaphore, std::uint64_t* value) {
+  {
+    const std::lock_guard lock(mutex);
+    if (semaphores.count(semaphore) == 0) misused("a semaphore that was destroyed is asked for its value");
+  }
   return BELOW(device, vkGetSemaphoreCounterValue)(device, real(semaphore), value);
 }
 

@@ -26,6 +26,7 @@ using vulkan::counted;
 class VulkanCuda : public vulkan::VulkanFixture {
  protected:
   void SetUp() override {
+    cuda::contexts();  // A driver keeps descriptors that it opens when CUDA is first used.
     vulkan::VulkanFixture::SetUp();
     if (IsSkipped()) return;
     for (const Context& each : cuda::contexts())

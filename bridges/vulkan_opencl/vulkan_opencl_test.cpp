@@ -25,6 +25,7 @@ using vulkan::counted;
 class VulkanOpencl : public vulkan::VulkanFixture {
  protected:
   void SetUp() override {
+    opencl::contexts();  // A driver keeps descriptors that it opens when OpenCL is first used.
     vulkan::VulkanFixture::SetUp();
     if (IsSkipped()) return;
     for (const Context& each : opencl::contexts())

@@ -45,13 +45,16 @@ class VulkanOpencl : public vulkan::VulkanFixture {
 
 TEST_F(VulkanOpencl, MemoryPassesInPlaceBothWays) {
   const Tensor here = allocate_exported(context, bytes_info(100'000));
-  vulkan::write(here, counted(100'000, 1));
-  const Tensor there = router->map(here, opencl, options(Access::kReadWrite));
-  EXPECT_EQ(bytes_of(there), counted(100'000, 1));
-  vulkan::write(there, counted(100'000, 9));
-  EXPECT_EQ(bytes_of(here), counted(100'000, 9));
-  const Tensor back = router->map(there, context, options(Access::kReadWrite));
-  EXPECT_EQ(vulkan::buffer(back), vulkan::buffer(here)) << "it comes back as it was";
+  for (std::uint8_t round = 0; round < 3; ++round) {
+    vulkan::write(here, counted(100'000, round));
+    const Tensor there = router->map(here, opencl, options(Access::kReadWrite));
+    EXPECT_EQ(bytes_of(there), counted(100'000, round)) << "OpenCL does not see what Vulkan wrote";
+    vulkan::write(there, counted(100'000, static_cast<std::uint8_t>(round + 100)));
+    EXPECT_EQ(bytes_of(here), counted(100'000, static_cast<std::uint8_t>(round + 100)))
+        << "Vulkan does not see what OpenCL wrote";
+    const Tensor back = router->map(there, context, options(Access::kReadWrite));
+    EXPECT_EQ(vulkan::buffer(back), vulkan::buffer(here)) << "it comes back as it was";
+  }
   EXPECT_EQ(ledger.total().copied, 0u);
 }
 
@@ -62,7 +65,7 @@ TEST_F(VulkanOpencl, SharingIsProved) {
   EXPECT_EQ(name(proved.proof), "proved") << proved.reason;
 }
 
-TEST_F(VulkanOpencl, EachWaitsForTheOther) {
+TEST_F(VulkanOpencl, OpenclWaitsForVulkan) {
   const Tensor here = allocate_exported(context, bytes_info(4096));
   vulkan::write(here, counted(4096, 0));
   vulkan::HeldWork held(context);
@@ -76,6 +79,34 @@ TEST_F(VulkanOpencl, EachWaitsForTheOther) {
   });
   EXPECT_EQ(bytes_of(there), std::vector<std::uint8_t>(4096, 0x32)) << "OpenCL read before Vulkan wrote";
   later.join();
+}
+
+TEST_F(VulkanOpencl, VulkanWaitsForOpencl) {
+  const Tensor here = allocate_exported(context, bytes_info(4096));
+  vulkan::write(here, counted(4096, 0));
+  cl_int status = CL_SUCCESS;
+  const cl_event gate = clCreateUserEvent(opencl::handle(opencl), &status);
+  cl_event filled = nullptr;
+  {
+    const Tensor there = router->map(here, opencl, options(Access::kReadWrite));
+    const cl_command_queue queue = opencl::queue(opencl);
+    const cl_uchar five = 5;
+    const opencl::WaitList taken = opencl::wait_list(there, Access::kReadWrite);
+    ASSERT_EQ(clEnqueueBarrierWithWaitList(queue, 1, &gate, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clEnqueueFillBuffer(queue, opencl::buffer(there), &five, 1, 0, 4096, taken.size(), taken.data(), &filled),
+              CL_SUCCESS);
+    clFlush(queue);
+    opencl::wrote(there, filled);
+  }
+  EXPECT_EQ(ledger.total().waits, 0u) << "the host does not wait";
+  std::thread later([&] {
+    std::this_thread::sleep_for(milliseconds(5));
+    clSetUserEventStatus(gate, CL_COMPLETE);
+  });
+  EXPECT_EQ(bytes_of(here), std::vector<std::uint8_t>(4096, 5)) << "Vulkan read before OpenCL wrote";
+  later.join();
+  clReleaseEvent(filled);
+  clReleaseEvent(gate);
 }
 
 TEST_F(VulkanOpencl, RefusalsSayWhatIsMissing) {

@@ -123,8 +123,13 @@ TENON_INLINE Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind k
   return made;
 }
 
-TENON_INLINE TimelinePoint hand_over(const Native& native, ExtensionCalls::HandOver function, const char* name,
-                                     cl_mem buffer, const Memory& memory, const TimelinePoint& before) {
+/// Whether the calls that hand memory over wait on the host for their events, and for what waits in their queue: NVIDIA's do (driver
+/// 580), for ever if the host is to set an event later. There, memory is taken at once, by a queue in which nothing waits, and is
+/// OpenCL's from then on: such devices keep their memory coherent between APIs from kernel to kernel, and points order the kernels.
+TENON_INLINE bool waits_to_hand_over(const Device& device) { return device.has("cl_nv_device_attribute_query"); }
+
+/// @param before  One of these points whose event's queue is flushed, if it is known. The event stays this point's.
+TENON_INLINE WaitList unfinished_work(const Native& native, const Memory& memory, const TimelinePoint& before) {
   WaitList after;
   for (const TimelinePoint& point : memory.pending(Access::kReadWrite)) {
     if (point.state() != PointState::kPending) continue;
@@ -133,6 +138,28 @@ TENON_INLINE TimelinePoint hand_over(const Native& native, ExtensionCalls::HandO
     else
       after.add(native, point);
   }
+  return after;
+}
+
+/// An event behind these, where a marker may wait.
+TENON_INLINE TimelinePoint end_of(const Native& native, cl_uint count, const cl_event* events) {
+  cl_event event = nullptr;
+  check(clEnqueueMarkerWithWaitList(native.handovers.get(), count, events, &event), "clEnqueueMarkerWithWaitList",
+        "marking the end of the work on memory of another API");
+  TimelinePoint end = point_of(Handle<cl_event>(event));
+  clFlush(native.handovers.get());
+  return end;
+}
+
+/// The end of the unfinished work on `memory`.
+TENON_INLINE TimelinePoint end_of_work(const Native& native, const Memory& memory, const TimelinePoint& before = {}) {
+  const WaitList after = unfinished_work(native, memory, before);
+  return after.size() == 0 ? TimelinePoint::ready() : end_of(native, after.size(), after.data());
+}
+
+TENON_INLINE TimelinePoint hand_over(const Native& native, ExtensionCalls::HandOver function, const char* name,
+                                     cl_mem buffer, const Memory& memory, const TimelinePoint& before) {
+  const WaitList after = unfinished_work(native, memory, before);
   cl_event event = nullptr;
   check(function(native.handovers.get(), cl_uint{1}, &buffer, after.size(), after.data(), &event), name,
         "handing memory of another API over");
@@ -143,19 +170,34 @@ TENON_INLINE TimelinePoint hand_over(const Native& native, ExtensionCalls::HandO
 
 TENON_INLINE Possession::~Possession() {
   if (times_ == 0) return;
-  for (; times_ > 0; --times_) native_.extensions.release(native_.handovers.get(), 1, &buffer_, 0, nullptr, nullptr);
-  clFlush(native_.handovers.get());
+  const cl_command_queue queue = waits_to_hand_over(native_.device) ? native_.transfers.get() : native_.handovers.get();
+  for (; times_ > 0; --times_) native_.extensions.release(queue, 1, &buffer_, 0, nullptr, nullptr);
+  clFlush(queue);
 }
 
 TENON_INLINE TimelinePoint Possession::take(const Memory& memory) {
   constexpr const char* kCall = "clEnqueueAcquireExternalMemObjectsKHR";
   if (injected()) fail(injected_code(), kCall, "taking memory of another API");
-  TimelinePoint taken = hand_over(native_, native_.extensions.acquire, kCall, buffer_, memory);
-  ++times_;
-  return taken;
+  if (!waits_to_hand_over(native_.device)) {
+    TimelinePoint taken = hand_over(native_, native_.extensions.acquire, kCall, buffer_, memory);
+    ++times_;
+    return taken;
+  }
+  const TimelinePoint before = end_of_work(native_, memory);
+  if (times_ > 0) return before;
+  cl_event event = nullptr;
+  check(native_.extensions.acquire(native_.transfers.get(), 1, &buffer_, 0, nullptr, &event), kCall,
+        "taking memory of another API");
+  times_ = 1;
+  const TimelinePoint taken = point_of(Handle<cl_event>(event));
+  clFlush(native_.transfers.get());
+  if (!before.timeline()) return taken;
+  const cl_event both[] = {static_cast<const EventTimeline&>(*before.timeline()).event(), event};
+  return end_of(native_, 2, both);
 }
 
 TENON_INLINE TimelinePoint Possession::give_back(const Memory& memory, const TimelinePoint& taken) {
+  if (waits_to_hand_over(native_.device)) return end_of_work(native_, memory, taken);
   TimelinePoint given =
       hand_over(native_, native_.extensions.release, "clEnqueueReleaseExternalMemObjectsKHR", buffer_, memory, taken);
   if (times_ > 0) --times_;

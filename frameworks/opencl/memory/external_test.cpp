@@ -90,6 +90,15 @@ TEST_F(ImportFd, HandsOverAfterAllNotedWork) {
   clSetUserEventStatus(gate, CL_COMPLETE);
   given.wait();
   EXPECT_TRUE(foreign.holds(2));
+  const auto producer = make_ref<HostTimeline>("another API");
+  const TimelinePoint written = producer->next();
+  tensor.memory()->hazards().wrote(written);
+  const TimelinePoint again = take(tensor);
+  EXPECT_EQ(again.state(), PointState::kPending);
+  foreign.fill(7);
+  producer->advance(written.value());
+  again.wait();
+  EXPECT_THAT(bytes_of(tensor), Each(7));
 }
 
 TEST_F(ImportFd, RefusesBadInputAndLeaksNothing) {

@@ -17,6 +17,8 @@
 //   cuda      the device is a GPU, the first one of frameworks/cuda's stand-in: it has that UUID, memory of its own, and programs whose binaries
 //             the stand-in takes
 //   holds     it takes the descriptor over, and closes it with the buffer, as NVIDIA's driver does
+//   blocks    acquiring and releasing wait on the host for their events, and for what is in their queue, as with that driver, whose
+//             extension it names; the process ends when that takes long
 #include <tenon/frameworks/opencl/testing/layer.hpp>
 
 #include <fcntl.h>
@@ -55,7 +57,7 @@ constexpr cl_uint kOpaqueFd = 0x2060, kDmabuf = 0x2067, kSemaphoreOpaqueFd = 0x2
 constexpr cl_device_info kMemoryImports = 0x204F, kLinearImageImports = 0x2052, kSemaphoreImports = 0x204D,
                          kSemaphoreExports = 0x204E;
 constexpr int kFenceTimeout_ms = 20'000;
-constexpr std::chrono::milliseconds kLate{5};
+constexpr std::chrono::milliseconds kLate{5}, kLongest{5000};
 
 using layer::answer;
 using layer::next;
@@ -119,6 +121,7 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size
           "cl_khr_external_semaphore cl_khr_external_semaphore_opaque_fd cl_khr_external_semaphore_sync_fd";
       if (asked_for("cuda")) names += " cl_khr_device_uuid";
       if (asked_for("surfaces")) names += " cl_intel_va_api_media_sharing";
+      if (asked_for("blocks")) names += " cl_nv_device_attribute_query";
       return layer::answer_extensions(device, names, size, value, size_ret);
     }
     default:
@@ -348,8 +351,29 @@ void CL_CALLBACK run(cl_event, cl_int status, void* data) {
   delete move;
 }
 
+/// Waits for these events, and for what is in the queue.
+void wait_on_host(cl_command_queue queue, cl_uint count, const cl_event* events) {
+  std::vector<cl_event> all(events, events + count);
+  cl_event earlier = nullptr;
+  next->clEnqueueMarkerWithWaitList(queue, 0, nullptr, &earlier);
+  next->clFlush(queue);
+  all.push_back(earlier);
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  for (const cl_event each : all) {
+    cl_int status = CL_QUEUED;
+    while (next->clGetEventInfo(each, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) ==
+               CL_SUCCESS &&
+           status > CL_COMPLETE) {
+      if (std::chrono::steady_clock::now() > end) never_ends("acquiring or releasing waits on the host");
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  next->clReleaseEvent(earlier);
+}
+
 cl_int hand_over(cl_command_queue queue, cl_uint count, const cl_mem* buffers, cl_uint after_count,
                  const cl_event* after, cl_event* event, int change) {
+  if (asked_for("blocks")) wait_on_host(queue, after_count, after);
   auto move = std::make_unique<Move>();
   move->in = change > 0;
   {

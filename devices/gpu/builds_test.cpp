@@ -220,36 +220,41 @@ TEST_F(Gpu, ACompilationThatNobodyWantsStops) {
 TEST_F(Gpu, CancellingAnInferenceStopsTheBuildThatItWaitsFor) {
   // Texts that no driver has cached.
   const double seed = static_cast<double>(::getpid() % 30000) * 1e-5;
-  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1});
-  x->output(0).set_names({"x"});
-  OutputVector outputs;
-  for (int i = 0; i < 400; ++i) {
-    const auto clamp = make_node("Clamp", 1, {x}, {{"min", -9.0 - seed - i}, {"max", 7.0}}, "clamp");
-    outputs.push_back(make_node("Sin", 1, {clamp}, {}, "sine")->output(0));
-  }
-  auto compiled = core.compile_model(std::make_shared<Model>(outputs, ParameterVector{x}, "open"), "GPU");
-  auto request = compiled.create_infer_request();
-  request.set_tensor("x", Tensor(element::f32, Shape{8}));
-  const auto before = programs_made();
-  std::exception_ptr failure;
-  std::atomic<bool> is_over{false};
-  std::jthread runs([&] {
-    try {
-      request.infer();
-    } catch (...) {
-      failure = std::current_exception();
+  const auto cancel = [&](int first, int count, int threads, std::chrono::milliseconds after) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1});
+    x->output(0).set_names({"x"});
+    OutputVector outputs;
+    for (int i = first; i < first + count; ++i) {
+      const auto clamp = make_node("Clamp", 1, {x}, {{"min", -9.0 - seed - i}, {"max", 7.0}}, "clamp");
+      outputs.push_back(make_node("Sin", 1, {clamp}, {}, "sine")->output(0));
     }
-    is_over = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // It builds 50 programs, for seconds.
-  while (!is_over) {
-    request.cancel();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  runs.join();
-  ASSERT_TRUE(failure);
-  EXPECT_THROW(std::rethrow_exception(failure), Cancelled);
+    auto compiled = core.compile_model(std::make_shared<Model>(outputs, ParameterVector{x}, "open"), "GPU",
+                                       compilation_num_threads(threads));
+    auto request = compiled.create_infer_request();
+    request.set_tensor("x", Tensor(element::f32, Shape{8}));
+    std::exception_ptr failure;
+    std::atomic<bool> is_over{false};
+    std::jthread runs([&] {
+      try {
+        request.infer();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      is_over = true;
+    });
+    std::this_thread::sleep_for(after);
+    while (!is_over) {
+      request.cancel();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    runs.join();
+    ASSERT_TRUE(failure);
+    EXPECT_THROW(std::rethrow_exception(failure), Cancelled);
+  };
+  const auto before = programs_made();
+  cancel(0, 400, 2, std::chrono::milliseconds(100));  // It builds for seconds.
   EXPECT_EQ(programs_made(), before);
+  cancel(400, 40, 64, std::chrono::milliseconds(20));  // All programs are begun at once, and built to their end.
 }
 
 }  // namespace builds_test

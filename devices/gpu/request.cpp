@@ -516,7 +516,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   static std::shared_ptr<const PlannedSubgraph> wanted_by(Inference& inference, const Find& find) {
     const CancellationScope scope([&inference] { return !inference.cancelled(); });
     try {
-      return find();
+      auto found = find();
+      inference.throw_if_cancelled();  // Programs that a driver had begun were built to their end.
+      return found;
     } catch (const Error&) {
       inference.throw_if_cancelled();
       throw;

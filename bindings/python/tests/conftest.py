@@ -31,6 +31,16 @@ def two_inputs_model():
     return tn.Model([total, product], [a, b], "two")
 
 
+@pytest.fixture(scope="session")
+def clip(tmp_path_factory):
+    """60 pictures of 320 x 240 whose brightness rises with their number, by FFmpeg, without loss."""
+    path = tmp_path_factory.mktemp("media") / "clip.mkv"
+    pictures = b"".join(bytes([i * 4]) * (320 * 240 * 3) for i in range(60))
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "320x240", "-r", "30", "-i", "-", "-c:v", "ffv1", "-pix_fmt", "bgr0", str(path)],
+                   input=pictures, check=True)
+    return path
+
+
 @pytest.fixture
 def relu():
     return tn.compile_model(relu_model(), "CPU")

@@ -21,16 +21,6 @@ from conftest import relu_model
 pytestmark = pytest.mark.skipif("elements ffmpeg" in tn.absent(), reason="FFmpeg's elements do not work here")
 
 
-@pytest.fixture(scope="module")
-def clip(tmp_path_factory):
-    """60 pictures of 320 x 240 whose brightness rises with their number, by FFmpeg, without loss."""
-    path = tmp_path_factory.mktemp("media") / "clip.mkv"
-    pictures = b"".join(bytes([i * 4]) * (320 * 240 * 3) for i in range(60))
-    subprocess.run(["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "320x240", "-r", "30", "-i", "-", "-c:v", "ffv1", "-pix_fmt", "bgr0", str(path)],
-                   input=pictures, check=True)
-    return path
-
-
 def test_frames_over_arrays():
     array = numpy.arange(48 * 64 * 3, dtype=numpy.uint8).reshape(48, 64, 3)
     frame = tn.Frame(array, time=1.5)

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/stream_time.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
+#include <tenon/elements/ffmpeg/numbered_path.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
 #include <tenon/elements/internal/text.hpp>
 #include <tenon/elements/places.hpp>
@@ -44,17 +44,13 @@ class CropSink final : public Sink {
  public:
   CropSink(const Parameters& given, const Environment& environment)
       : owner_(given.owner()),
-        path_(given.text("path")),
         labels_(split(given.text("labels"), ',')),
         min_size_(given.number("min_size")),
         grow_(given.number("grow")),
         every_ns_(static_cast<std::int64_t>(given.number("every_s") * 1e9)),
         limit_(static_cast<std::uint64_t>(given.integer("limit"))),
-        files_(environment.files),
+        paths_(given, environment, "picture"),
         on_host_(environment.ledger) {
-    if (path_.find("{number}") == std::string::npos)
-      throw Error(Code::kInvalidArgument, owner_ + ": parameter 'path' is \"" + path_ +
-                                              "\"; put {number} into it, so that each picture has a file of its own");
     options_.codec = given.text("codec");
     options_.encoder = pairs_of(given, "encoder_options");
     options_.ledger = environment.ledger;
@@ -83,7 +79,7 @@ class CropSink final : public Sink {
       if (!is_wanted(*object.value)) continue;
       const std::optional<Area<std::uint32_t>> part = part_of(frame.info(), object->box);
       if (!part || !is_due(object->track_id, now_ns)) continue;
-      if (number_ == limit_)
+      if (paths_.count() == limit_)
         throw Error(Code::kResourceExhausted,
                     owner_ + ": " + std::to_string(limit_) + " pictures are written; 'limit' allows no more");
       if (!host) host = on_host_.map(frame);
@@ -138,31 +134,25 @@ class CropSink final : public Sink {
   }
 
   void write_part(const Frame& part, const metadata::Detection& object, std::int64_t now_ns) {
-    std::string path = path_;
-    char number[24];
-    std::snprintf(number, sizeof number, "%06llu", static_cast<unsigned long long>(++number_));
-    put_in(path, "{number}", number);
-    put_in(path, "{stream}", std::to_string(stream_));
-    put_in(path, "{label}", as_name(object.label));
-    put_in(path, "{id}", std::to_string(object.track_id));
-    put_in(path, "{time_ms}", std::to_string(now_ns / 1'000'000));
-    if (files_ && files_->is_input(path))
-      throw Error(Code::kInvalidArgument, owner_ + ": \"" + path + "\" is read by the pipeline; give another path");
+    const std::string path = paths_.next(stream_, [&](std::string& text) {
+      put_in(text, "{label}", as_name(object.label));
+      put_in(text, "{id}", std::to_string(object.track_id));
+      put_in(text, "{time_ms}", std::to_string(now_ns / 1'000'000));
+    });
     av::Writer picture(path, part.info(), options_);
     picture.write(part);
     picture.finish();
   }
 
-  const std::string owner_, path_;
+  const std::string owner_;
   const std::vector<std::string> labels_;
   const double min_size_, grow_;
   const std::int64_t every_ns_;
   const std::uint64_t limit_;
-  const std::shared_ptr<UsedFiles> files_;
+  NumberedPath paths_;
   HostFrames on_host_;
   av::WriterOptions options_;
   std::uint32_t stream_ = 0;
-  std::uint64_t number_ = 0;
   StreamTime time_;
   std::int64_t step_ns_ = 0;
   std::map<std::int64_t, std::int64_t> written_ns_;  ///< By id.
@@ -193,7 +183,7 @@ KnownElement crop_sink() {
       [](const Parameters& given, const Environment& environment) -> AnyElement {
         return std::make_unique<CropSink>(given, environment);
       }};
-  made.description.files = &unnumbered_outputs;
+  made.description.files = &NumberedPath::files_before;
   return made;
 }
 

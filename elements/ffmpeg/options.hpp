@@ -2,15 +2,10 @@
 // Parameters that several elements of this module have.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/elements/description.hpp>
-#include <tenon/elements/element.hpp>
-#include <tenon/elements/internal/text.hpp>
 #include <tenon/elements/parameters.hpp>
 
 namespace tenon {
@@ -49,18 +44,6 @@ inline Parameter encoder_device() {
           "Device of encoders that take frames of one (h264_vaapi), as FFmpeg names it: /dev/dri/renderD128; empty: "
           "FFmpeg's default",
           std::string()};
-}
-
-/// The files of a sink whose parameter 'path' may number them: numbered ones are known when they are written, and are compared then with
-/// what the pipeline reads.
-inline ElementFiles unnumbered_outputs(const Parameters& given, const Environment& environment) {
-  ElementFiles files;
-  for (const std::uint32_t stream : environment.streams) {
-    std::string path = given.text("path");
-    put_in(path, "{stream}", std::to_string(stream));
-    if (path.find('{') == path.npos) files.written.push_back(std::move(path));
-  }
-  return files;
 }
 
 }  // namespace ffmpeg

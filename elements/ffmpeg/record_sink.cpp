@@ -2,7 +2,6 @@
 // The sink "record": writes what came before, during and after events into files, as the packets that the source read.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -16,7 +15,7 @@
 #include <tenon/core/stream_time.hpp>
 #include <tenon/core/zones.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
-#include <tenon/elements/ffmpeg/options.hpp>
+#include <tenon/elements/ffmpeg/numbered_path.hpp>
 #include <tenon/elements/internal/text.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
@@ -60,7 +59,6 @@ class RecordSink final : public Sink {
  public:
   RecordSink(const Parameters& given, const Environment& environment)
       : owner_(given.owner()),
-        path_(given.text("path")),
         labels_(split(given.text("labels"), ',')),
         events_(events_of(given)),
         confidence_(given.number("confidence")),
@@ -69,11 +67,8 @@ class RecordSink final : public Sink {
         most_ns_(nanoseconds(given, "segment_s")),
         most_bytes_(static_cast<std::uint64_t>(given.integer("segment_mb")) << 20),
         most_files_(static_cast<std::size_t>(given.integer("files"))),
-        files_(environment.files) {
+        paths_(given, environment, "recording") {
     if (!packet_) throw Error(Code::kResourceExhausted, owner_ + ": no memory for a packet", "av_packet_alloc", 0);
-    if (path_.find("{number}") == std::string::npos)
-      throw Error(Code::kInvalidArgument, owner_ + ": parameter 'path' is \"" + path_ +
-                                              "\"; put {number} into it, so that each recording has a file of its own");
   }
 
   void open(std::uint32_t stream, const StreamInfo&) override { stream_ = stream; }
@@ -183,13 +178,7 @@ class RecordSink final : public Sink {
   }
 
   void begin(const av::PacketStream& stream, std::int64_t time_ns) {
-    std::string path = path_;
-    char number[24];
-    std::snprintf(number, sizeof number, "%06llu", static_cast<unsigned long long>(++number_));
-    put_in(path, "{number}", number);
-    put_in(path, "{stream}", std::to_string(stream_));
-    if (files_ && files_->is_input(path))
-      throw Error(Code::kInvalidArgument, owner_ + ": \"" + path + "\" is read by the pipeline; give another path");
+    const std::string path = paths_.next(stream_, [](std::string&) {});
     file_ = std::make_unique<av::PacketFile>(path, stream);
     if (most_files_ != 0) written_.push_back(path);
     begin_ns_ = time_ns;
@@ -214,14 +203,14 @@ class RecordSink final : public Sink {
     complete();
   }
 
-  const std::string owner_, path_;
+  const std::string owner_;
   const std::vector<std::string> labels_;
   const std::vector<What> events_;
   const double confidence_;
   const std::int64_t before_ns_, after_ns_, most_ns_;
   const std::uint64_t most_bytes_;
   const std::size_t most_files_;
-  const std::shared_ptr<UsedFiles> files_;
+  NumberedPath paths_;
   std::uint32_t stream_ = 0;
   std::shared_ptr<av::PacketRing> ring_;
   std::uint64_t generation_ = 0;
@@ -234,7 +223,6 @@ class RecordSink final : public Sink {
   bool begins_ = false;                    ///< The next keyframe begins another file.
   std::unique_ptr<av::PacketFile> file_;
   av::PacketPtr packet_{av_packet_alloc()};
-  std::uint64_t number_ = 0;
   std::deque<std::string> written_;  ///< Files that stay until there are too many; none if all stay.
 };
 
@@ -267,7 +255,7 @@ KnownElement record_sink() {
       [](const Parameters& given, const Environment& environment) -> AnyElement {
         return std::make_unique<RecordSink>(given, environment);
       }};
-  made.description.files = &unnumbered_outputs;
+  made.description.files = &NumberedPath::files_before;
   return made;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dynamic shapes from end to end, and variables: the same on every device.
-#include <algorithm>
 #include <gmock/gmock.h>
+#include <algorithm>
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/tests/device_conformance/allocation_count.hpp>

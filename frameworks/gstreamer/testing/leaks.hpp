@@ -43,13 +43,15 @@ inline std::optional<std::vector<std::string>> what_is_left(GObject* tracer) {
   return left;
 }
 
-/// Ends the process: 0 if nothing is left, 2 without the tracer. Threads of a pipeline that ended let go of their last sample a moment later.
+/// Ends the process: 0 if nothing is left, 2 without the tracer. Threads of a pipeline that ended let go of their last sample a moment later:
+/// they are awaited, since the tracer takes references to what it lists, which must not be freed meanwhile.
 template <typename Body>
 void count_what_is_left(Body body) {
   ::setenv("GST_TRACERS", "leaks", 1);
   gstreamer::start();
   body();
   EXPECT_TRUE(drain_deferred(default_deadline()));
+  gst_task_cleanup_all();
   GList* const tracers = gst_tracing_get_active_tracers();
   if (!tracers) std::_Exit(2);
   auto left = what_is_left(static_cast<GObject*>(tracers->data));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models: ports by name, order, inference, reshape, clone.
+// Models: ports by name, order, inference, clone.
 #include <tenon/graph/model.hpp>
 
 #include <algorithm>
@@ -181,42 +181,6 @@ bool Model::is_dynamic() const {
 
 void Model::validate_nodes_and_infer_types() {
   for (const auto& node : get_ordered_ops()) node->validate_and_infer_types();
-}
-
-void Model::reshape(const PartialShape& shape) {
-  input();  // Throws unless there is exactly one.
-  reshape(std::map<std::size_t, PartialShape>{{0, shape}});
-}
-void Model::reshape(const std::map<std::string, PartialShape>& shapes) {
-  std::map<Output<Node>, PartialShape> by_port;
-  for (const auto& [name, shape] : shapes) by_port[input(name)] = shape;
-  reshape(by_port);
-}
-void Model::reshape(const std::map<Output<Node>, PartialShape>& shapes) {
-  std::map<std::size_t, PartialShape> by_index;
-  for (const auto& [port, shape] : shapes) {
-    const Node* const wanted = port.get_node();
-    const auto found =
-        std::find_if(parameters_.begin(), parameters_.end(), [wanted](const auto& p) { return p.get() == wanted; });
-    if (found == parameters_.end()) {
-      throw Error(Code::kInvalidArgument,
-                  "model '" + get_friendly_name() + "': reshape was given a port that is none of its inputs");
-    }
-    by_index[static_cast<std::size_t>(found - parameters_.begin())] = shape;
-  }
-  reshape(by_index);
-}
-void Model::reshape(const std::map<std::size_t, PartialShape>& shapes) {
-  std::map<std::size_t, PartialShape> previous;
-  for (const auto& [index, shape] : shapes) previous[index] = input(index).get_partial_shape();
-  try {
-    for (const auto& [index, shape] : shapes) parameters_[index]->set_partial_shape(shape);
-    validate_nodes_and_infer_types();
-  } catch (const Error&) {
-    for (const auto& [index, shape] : previous) parameters_[index]->set_partial_shape(shape);
-    validate_nodes_and_infer_types();
-    throw;
-  }
 }
 
 std::shared_ptr<Model> Model::clone() const {

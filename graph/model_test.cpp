@@ -209,6 +209,34 @@ TEST(Models, ReshapeThroughComputedShapesAndUndoOnFailure) {
   EXPECT_FLOAT_EQ(out[0].data<float>()[14], 24.0f);
 }
 
+TEST(Models, ReshapeMovesABatchThatReshapeNodesState) {
+  const auto ints = [](const std::vector<std::int64_t>& v) {
+    return std::make_shared<op::v0::Constant>(element::i64, Shape{v.size()}, v);
+  };
+  for (const std::vector<std::int64_t>& pattern : {std::vector<std::int64_t>{2, 24}, {2, -1}}) {
+    const auto x = parameter({2, 4, 6});
+    const auto flat = std::make_shared<op::v1::Reshape>(x, ints(pattern), false);
+    const auto w = std::make_shared<op::v0::Constant>(element::f32, Shape{24, 5}, std::vector<double>{1});
+    Model model(OutputVector{std::make_shared<op::v0::MatMul>(flat, w)}, ParameterVector{x});
+    model.reshape(PartialShape{7, 4, 6});
+    EXPECT_EQ(model.get_output_shape(0), (Shape{7, 5}));
+    EXPECT_FLOAT_EQ(evaluate(model, {floats({7, 4, 6}, {1})})[0].data<float>()[34], 24.0f);
+    model.reshape(PartialShape{2, 4, 6});
+    EXPECT_EQ(model.get_output_shape(0), (Shape{2, 5}));
+  }
+  // Nothing stays changed where the new shape is wrong for another reason, nor where the stated extent is no batch.
+  for (const std::vector<std::int64_t>& pattern : {std::vector<std::int64_t>{2, 24}, {4, 12}}) {
+    const auto x = parameter({2, 4, 6});
+    const auto stated = ints(pattern);
+    const auto flat = std::make_shared<op::v1::Reshape>(x, stated, false);
+    Model model(OutputVector{flat}, ParameterVector{x});
+    EXPECT_THROW(model.reshape(pattern[0] == 2 ? PartialShape{7, 5, 5} : PartialShape{7, 4, 6}), Error);
+    EXPECT_EQ(flat->input_value(1).get_node(), stated.get());
+    EXPECT_EQ(model.get_output_shape(0),
+              (Shape{static_cast<std::size_t>(pattern[0]), static_cast<std::size_t>(pattern[1])}));
+  }
+}
+
 TEST(Models, CloneSharesWeightsAndNothingElse) {
   const auto x = parameter({2, 2});
   x->set_friendly_name("in");

@@ -1,99 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA driver of software, for tests on machines without a GPU: two devices whose memory the host reaches at no address
-// that CUDA gives out (an access faults), streams that are threads, events, and exports as memfds. Kernels are those of OpenCL programs
-// of this process (frameworks/opencl/testing/external_layer.cpp gives binaries that name the program); such kernels run in graphs only.
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
+// that CUDA gives out (an access faults), streams that are threads, events, and exports as memfds. Kernels run in graphs:
+// driver_graphs.cpp.
+#include <tenon/frameworks/cuda/testing/driver.hpp>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <cstdio>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <tenon/frameworks/cuda/abi.hpp>
+using namespace cuda_stand_in;
 
-namespace abi = tenon::cuda::abi;
-
-struct CUctx_st {
-  int device = 0;
-  int retained = 0;
-};
-
-namespace {
-
-constexpr int kDevices = 2;
-constexpr std::size_t kGrain = 2 << 20, kSpace = std::size_t{64} << 30, kDevicePage = 4096,
-                      kLargest = std::size_t{8} << 30;
-
-/// Memory behind a handle of the virtual memory API, or behind one allocation.
-struct Physical {
-  int fd = -1;
-  std::byte* bytes = nullptr;
-  std::size_t size = 0;
-  int device = 0, handle_types = 0;
-  Physical(std::size_t of, int on, int types) : size(of), device(on), handle_types(types) {
-    fd = ::memfd_create("cuda stand-in", MFD_CLOEXEC);
-    if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(size)) != 0) return;
-    void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapped != MAP_FAILED) bytes = static_cast<std::byte*>(mapped);
-    if (types == 0) ::close(fd), fd = -1;
-  }
-  /// Another API's memory: the descriptor is the driver's from now on.
-  Physical(int of, std::size_t whole, int on) : size(whole), device(on) {
-    const off_t end = ::lseek(of, 0, SEEK_END);
-    if (end < 0 || static_cast<std::size_t>(end) < whole) return;
-    void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, of, 0);
-    if (mapped == MAP_FAILED) return;
-    bytes = static_cast<std::byte*>(mapped);
-    fd = of;
-  }
-  Physical(const Physical&) = delete;
-  ~Physical() {
-    if (bytes) ::munmap(bytes, size);
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-/// What lies at an address that CUDA gave out, or pinned.
-struct Range {
-  std::size_t size = 0;
-  unsigned type = abi::kMemoryTypeDevice;
-  bool is_managed = false, is_virtual = false, is_registered = false;
-  int device = 0;
-  std::shared_ptr<Physical> physical;  ///< Null: host memory.
-};
-
-struct Machine {
-  std::mutex mutex;
-  CUctx_st contexts[kDevices];
-  std::map<abi::DevicePointer, Range> ranges;
-  std::map<abi::DevicePointer, std::size_t> reserved;
-  std::map<abi::AllocationHandle, std::shared_ptr<Physical>> handles;  ///< Each with one reference of a caller.
-  std::map<Physical*, std::pair<abi::AllocationHandle, int>> numbers;
-  std::set<CUstream_st*> streams;
-  abi::AllocationHandle next_handle = 1;
-  abi::DevicePointer space = 0, next = 0;
-  bool is_up = false;
-};
-Machine& machine() {
+Machine& cuda_stand_in::machine() {
   static auto* const made = new Machine;
   return *made;
 }
+
+namespace {
+
+constexpr std::size_t kGrain = 2 << 20, kSpace = std::size_t{64} << 30, kDevicePage = 4096,
+                      kLargest = std::size_t{8} << 30;
+
 thread_local std::vector<abi::ContextHandle> current;
 
 int device_now() { return current.empty() ? -1 : current.back()->device; }
@@ -109,8 +41,9 @@ abi::DevicePointer take_space(std::size_t size, std::size_t alignment) {
   return at;
 }
 
-/// The range that contains [data, data + size); null when there is none.
-const std::pair<const abi::DevicePointer, Range>* find(abi::DevicePointer data, std::size_t size = 1) {
+}  // namespace
+
+const std::pair<const abi::DevicePointer, Range>* cuda_stand_in::find(abi::DevicePointer data, std::size_t size) {
   auto& ranges = machine().ranges;
   auto range = ranges.upper_bound(data);
   if (range == ranges.begin()) return nullptr;
@@ -119,8 +52,7 @@ const std::pair<const abi::DevicePointer, Range>* find(abi::DevicePointer data, 
   return at < range->second.size && size <= range->second.size - at ? &*range : nullptr;
 }
 
-/// Where the bytes really are. Plain host memory is where it is; an unknown address of the device's space is null.
-std::byte* resolve(abi::DevicePointer data, std::size_t size, std::shared_ptr<Physical>& keep) {
+std::byte* cuda_stand_in::resolve(abi::DevicePointer data, std::size_t size, std::shared_ptr<Physical>& keep) {
   Machine& m = machine();
   const auto* range = find(data, size);
   if (range && range->second.physical) {
@@ -131,7 +63,14 @@ std::byte* resolve(abi::DevicePointer data, std::size_t size, std::shared_ptr<Ph
   return reinterpret_cast<std::byte*>(data);
 }
 
-}  // namespace
+CUstream_st* cuda_stand_in::stream_of(abi::Stream stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) > 2) return machine().streams.count(stream) ? stream : nullptr;
+  static auto* const defaults = new CUstream_st* [kDevices] {};
+  const int device = device_now();
+  if (device < 0) return nullptr;
+  if (!defaults[device]) defaults[device] = new CUstream_st(&machine().contexts[device]);
+  return defaults[device];
+}
 
 struct CUextMemory_st {
   std::shared_ptr<Physical> physical;
@@ -142,69 +81,11 @@ struct CUevent_st {
   std::shared_ptr<std::atomic<bool>> done = std::make_shared<std::atomic<bool>>(true);
 };
 
-/// Work in order, on a thread of its own.
-struct CUstream_st {
-  explicit CUstream_st(abi::ContextHandle of) : context(of), thread([this] { run(); }) {}
-  ~CUstream_st() {
-    push([this] { ending = true; });
-    thread.join();
-  }
-  void push(std::function<void()> work) {
-    const std::lock_guard lock(mutex);
-    queue.push_back(std::move(work));
-    changed.notify_one();
-  }
-  bool is_idle() {
-    const std::lock_guard lock(mutex);
-    return queue.empty() && !busy;
-  }
-  abi::ContextHandle context;
-
- private:
-  void run() {
-    while (!ending) {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return !queue.empty(); });
-      const std::function<void()> work = std::move(queue.front());
-      queue.pop_front();
-      busy = true;
-      lock.unlock();
-      work();
-      lock.lock();
-      busy = false;
-    }
-  }
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<std::function<void()>> queue;
-  bool ending = false, busy = false;
-  std::thread thread;
-};
-
 namespace {
-
-/// The default streams of each device are one here.
-CUstream_st* stream_of(abi::Stream stream) {
-  if (reinterpret_cast<std::uintptr_t>(stream) > 2) return machine().streams.count(stream) ? stream : nullptr;
-  static auto* const defaults = new CUstream_st* [kDevices] {};
-  const int device = device_now();
-  if (device < 0) return nullptr;
-  if (!defaults[device]) defaults[device] = new CUstream_st(&machine().contexts[device]);
-  return defaults[device];
-}
 
 template <typename Done>
 void wait_until(Done done) {
   while (!done()) std::this_thread::sleep_for(std::chrono::microseconds(50));
-}
-
-abi::Result write(void* to, std::size_t size, const void* from) {
-  std::memcpy(to, from, size);
-  return abi::kSuccess;
-}
-template <typename T>
-abi::Result give(void* to, T value) {
-  return write(to, sizeof value, &value);
 }
 
 abi::Result allocate(abi::DevicePointer* out, std::size_t size, bool managed) {
@@ -220,9 +101,6 @@ abi::Result allocate(abi::DevicePointer* out, std::size_t size, bool managed) {
 }
 
 }  // namespace
-
-#define ENTRY extern "C" __attribute__((visibility("default"))) abi::Result
-#define LOCKED const std::lock_guard lock(machine().mutex)
 
 ENTRY cuInit(unsigned) {
   LOCKED;
@@ -590,181 +468,5 @@ ENTRY cuEventQuery(abi::Event event) {
 }
 ENTRY cuEventDestroy_v2(abi::Event event) {
   delete event;
-  return abi::kSuccess;
-}
-
-namespace {
-
-/// OpenCL's functions, which the process has loaded.
-template <typename Function>
-Function* opencl(Function*, const char* name) {
-  static void* const library = ::dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  return reinterpret_cast<Function*>(::dlsym(library, name));
-}
-#define CL(function) opencl(static_cast<decltype(function)*>(nullptr), #function)
-
-}  // namespace
-
-struct CUfunc_st {
-  cl_program program = nullptr;
-  std::string name;
-  cl_uint arguments = 0;
-};
-struct CUmod_st {
-  cl_program program = nullptr;
-  std::map<std::string, CUfunc_st> functions;
-};
-/// A kernel, and what it was told.
-struct CUgraphNode_st {
-  CUfunc_st* function = nullptr;
-  std::array<std::size_t, 3> global{}, local{};
-  std::vector<std::uint64_t> arguments;
-};
-struct CUgraph_st {
-  std::deque<CUgraphNode_st> nodes;
-};
-struct CUgraphExec_st {
-  std::map<CUgraphNode_st*, std::size_t> places;
-  std::vector<CUgraphNode_st> nodes;
-};
-
-namespace {
-
-/// @return whether the parameters are those of the function.
-bool take(CUgraphNode_st& node, const abi::KernelNode& from) {
-  if (!from.function || !from.arguments) return false;
-  node.function = from.function;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (from.groups[axis] == 0 || from.local[axis] == 0) return false;
-    node.local[axis] = from.local[axis];
-    node.global[axis] = std::size_t{from.local[axis]} * from.groups[axis];
-  }
-  node.arguments.clear();
-  for (std::size_t i = 0; i < from.function->arguments; ++i) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, from.arguments[i], sizeof value);  // Tenon gives each argument 8 bytes.
-    node.arguments.push_back(value);
-  }
-  return true;
-}
-
-/// Runs the kernel on the memory where it really lies. @param kept  Gets that memory.
-bool run(const CUgraphNode_st& node, cl_command_queue queue, std::vector<std::shared_ptr<Physical>>& kept) {
-  const cl_kernel kernel = CL(clCreateKernel)(node.function->program, node.function->name.c_str(), nullptr);
-  if (!kernel) return false;
-  bool is_right = true;
-  for (cl_uint i = 0; is_right && i < node.arguments.size(); ++i) {
-    const std::uint64_t value = node.arguments[i];
-    if (find(value)) {  // No number is one of the device's addresses.
-      const std::byte* const memory = resolve(value, 1, kept.emplace_back());
-      is_right = memory && CL(clSetKernelArgSVMPointer)(kernel, i, memory) == CL_SUCCESS;
-    } else {
-      is_right = CL(clSetKernelArg)(kernel, i, sizeof(cl_ulong), &value) == CL_SUCCESS ||
-                 CL(clSetKernelArg)(kernel, i, sizeof(cl_int), &value) == CL_SUCCESS;
-    }
-  }
-  is_right = is_right && CL(clEnqueueNDRangeKernel)(queue, kernel, 3, nullptr, node.global.data(), node.local.data(), 0,
-                                                    nullptr, nullptr) == CL_SUCCESS;
-  CL(clReleaseKernel)(kernel);
-  return is_right;
-}
-
-bool run(const std::vector<CUgraphNode_st>& nodes) {
-  if (nodes.empty()) return true;
-  const cl_program program = nodes.front().function->program;
-  cl_context context = nullptr;
-  cl_device_id device = nullptr;
-  CL(clGetProgramInfo)(program, CL_PROGRAM_CONTEXT, sizeof context, &context, nullptr);
-  CL(clGetProgramInfo)(program, CL_PROGRAM_DEVICES, sizeof device, &device, nullptr);
-  const cl_command_queue queue = CL(clCreateCommandQueueWithProperties)(context, device, nullptr, nullptr);
-  std::vector<std::shared_ptr<Physical>> kept;
-  bool is_right = queue != nullptr;
-  for (const CUgraphNode_st& node : nodes) {
-    LOCKED;
-    is_right = is_right && run(node, queue, kept);
-  }
-  if (queue) {
-    is_right = CL(clFinish)(queue) == CL_SUCCESS && is_right;
-    CL(clReleaseCommandQueue)(queue);
-  }
-  return is_right;
-}
-
-}  // namespace
-
-ENTRY cuModuleLoadData(abi::Module* out, const void* image) {
-  void* program = nullptr;
-  const char* const found = image ? std::strstr(static_cast<const char*>(image), "// program ") : nullptr;
-  if (!out || !found || std::sscanf(found, "// program %p", &program) != 1) return abi::kInvalidValue;
-  auto* const made = new CUmod_st;
-  made->program = static_cast<cl_program>(program);
-  CL(clRetainProgram)(made->program);
-  return give(out, made);
-}
-ENTRY cuModuleUnload(abi::Module module) {
-  if (!module) return abi::kInvalidHandle;
-  CL(clReleaseProgram)(module->program);
-  delete module;
-  return abi::kSuccess;
-}
-ENTRY cuModuleGetFunction(abi::Function* out, abi::Module module, const char* name) {
-  if (!out || !module || !name) return abi::kInvalidValue;
-  const cl_kernel kernel = CL(clCreateKernel)(module->program, name, nullptr);
-  if (!kernel) return abi::kInvalidValue;
-  CUfunc_st& function = module->functions[name];
-  function.program = module->program;
-  function.name = name;
-  CL(clGetKernelInfo)(kernel, CL_KERNEL_NUM_ARGS, sizeof function.arguments, &function.arguments, nullptr);
-  CL(clReleaseKernel)(kernel);
-  return give(out, &function);
-}
-ENTRY cuFuncSetAttribute(abi::Function function, int, int) { return function ? abi::kSuccess : abi::kInvalidHandle; }
-ENTRY cuGraphCreate(abi::Graph* out, unsigned flags) {
-  return out && flags == 0 ? give(out, new CUgraph_st) : abi::kInvalidValue;
-}
-ENTRY cuGraphDestroy(abi::Graph graph) {
-  delete graph;
-  return abi::kSuccess;
-}
-/// Nodes follow each other: a graph of this driver is a list.
-ENTRY cuGraphAddKernelNode(abi::GraphNode* out, abi::Graph graph, const abi::GraphNode* after, std::size_t count,
-                           const abi::KernelNode* node) {
-  if (!out || !graph || !node) return abi::kInvalidValue;
-  const bool is_next = graph->nodes.empty() ? count == 0 : count == 1 && after && *after == &graph->nodes.back();
-  CUgraphNode_st made;
-  if (!is_next || !take(made, *node)) return abi::kInvalidValue;
-  return give(out, &graph->nodes.emplace_back(std::move(made)));
-}
-ENTRY cuGraphInstantiateWithFlags(abi::GraphExec* out, abi::Graph graph, unsigned long long) {
-  if (!out || !graph) return abi::kInvalidValue;
-  auto* const made = new CUgraphExec_st;
-  for (CUgraphNode_st& node : graph->nodes) {
-    made->places[&node] = made->nodes.size();
-    made->nodes.push_back(node);
-  }
-  return give(out, made);
-}
-ENTRY cuGraphExecDestroy(abi::GraphExec exec) {
-  delete exec;
-  return abi::kSuccess;
-}
-ENTRY cuGraphExecKernelNodeSetParams(abi::GraphExec exec, abi::GraphNode node, const abi::KernelNode* params) {
-  if (!exec || !node || !params) return abi::kInvalidValue;
-  const auto found = exec->places.find(node);
-  return found != exec->places.end() && take(exec->nodes[found->second], *params) ? abi::kSuccess : abi::kInvalidValue;
-}
-ENTRY cuGraphUpload(abi::GraphExec exec, abi::Stream stream) {
-  LOCKED;
-  return exec && stream_of(stream) ? abi::kSuccess : abi::kInvalidHandle;
-}
-ENTRY cuGraphLaunch(abi::GraphExec exec, abi::Stream stream) {
-  LOCKED;
-  CUstream_st* const queue = stream_of(stream);
-  if (!exec || !queue) return abi::kInvalidHandle;
-  queue->push([nodes = exec->nodes] {
-    if (run(nodes)) return;
-    std::fprintf(stderr, "cuda stand-in: a graph's kernels do not run\n");
-    std::abort();
-  });
   return abi::kSuccess;
 }

@@ -2,15 +2,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills seed folders for the parser fuzzers: make_seeds.py --out DIR [--zoo DIR] [--node-tests DIR].
 
-Writes DIR/onnx (the smallest zoo models and up to 400 of ONNX's node tests), DIR/ir (the small models' XML) and DIR/graphs (the
-decisions of random graphs).
+Writes DIR/onnx (the smallest zoo models and up to 400 of ONNX's node tests), DIR/ir (the small models' XML), DIR/graphs (the
+decisions of random graphs), DIR/side_files (the texts of the tests of side files) and DIR/pipelines (those of examples and guides).
 """
 import argparse
 import random
+import re
 import shutil
 from pathlib import Path
 
 MAX_SEED_BYTES = 1 << 20
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def write_texts(folder, texts):
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, text in enumerate(texts):
+        (folder / f"{number}.txt").write_text(text)
+
+
+def side_files():
+    """The raw strings of the tests, and a file of lines of each kind that they write otherwise."""
+    yield from re.findall(r'R"\((.*?)\)"', (ROOT / "graph/knowledge/side_files_test.cpp").read_text(), re.DOTALL)
+    yield "stride: 32\ntask: pose\nimgsz:\n- 480\n- 640\nnames:\n  0: person\n  1: 'yes'\nargs:\n  nms: true\nkpt_shape: [4, 2]\n"
+    yield "[modelinfo]\nversion=1.0\ngroup-id=a\n\n[images]\ndims=-1,3,64,64\ndir=input\nranges=0.0,1.0\n\n[out]\nid=a\ndir=output\n"
+
+
+def pipelines():
+    yield from (path.read_text() for path in sorted((ROOT / "examples").glob("*/*.json")))
+    for page in sorted((ROOT / "docs/guide").glob("*.md")):
+        yield from re.findall(r"```json\n(.*?)```", page.read_text(), re.DOTALL)
 
 
 def main():
@@ -37,6 +58,8 @@ def main():
     if options.node_tests:
         for path in sorted(options.node_tests.glob("*/model.onnx"))[::3][:400]:
             shutil.copy(path, onnx / f"{path.parent.name}.onnx")
+    write_texts(options.out / "side_files", side_files())
+    write_texts(options.out / "pipelines", pipelines())
     print(f"{len(list(onnx.iterdir()))} ONNX seeds, {len(list(ir.iterdir()))} IR seeds")
 
 

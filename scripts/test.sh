@@ -165,9 +165,9 @@ print("|".join(test["name"] for test in json.load(sys.stdin)["tests"] if os.path
 }
 
 # Reads names of programs, one a line. Prints them all if they are few; of more, core's and today's quarter: a change of a header of core
-# reaches every program, and four days or ./dev check asan sanitize each.
+# reaches every program, and four days or ./dev check asan sanitize each. Neighbours are in one quarter, since they link the same libraries.
 sanitized_share() { awk -v share="$(share_of_today)" '{names[NR] = $0}
-  END {for (i = 1; i <= NR; ++i) if (NR <= 8 || share == "all" || i % 4 == share || names[i] == "core_test") print names[i]}'; }
+  END {for (i = 1; i <= NR; ++i) if (NR <= 8 || share == "all" || int((i - 1) * 4 / NR) == share || names[i] == "core_test") print names[i]}'; }
 
 # sanitized_step PRESET LABELS: builds and runs them. The allocator must answer null where a test asks for an absurd size, as malloc does.
 sanitized_step() {

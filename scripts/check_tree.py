@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks facts about the tree: licence lines, file lengths, addresses or paths that must not be in it, and words.
+"""Checks facts about the tree: licence lines, file lengths, addresses or paths that must not be in it, the tests and limits that SECURITY.md
+names, and words.
 
     check_tree.py                 checks; exits with 1 if something is wrong
     check_tree.py --update        writes scripts/words_budget.txt: counts that went down, and folders that are new
@@ -86,6 +87,33 @@ def words(path: pathlib.Path):
             yield line + 1, lines[line].strip()
 
 
+SECURITY = pathlib.Path("SECURITY.md")
+
+
+def security_problems(text: str):
+    """Rows of SECURITY.md that name a test or a line of code which the tree does not have. A folder that was deleted takes its rows along."""
+    promises = text.partition("## What is promised")[2].partition("## Limits")
+    for part, what in ((promises[0], "test"), (promises[2], "default")):
+        for row in part.split("\n"):
+            cells = [cell.strip() for cell in row.strip("|").split("|")]
+            if not row.startswith("|") or set(row) <= {"|", "-"} or cells[-1] in ("test", "in the code"):
+                continue
+            named = re.findall(r"`([\w/.]+): ([^`]+)`", cells[-1])
+            if not named:
+                yield f"{SECURITY}: a row without a {what}: {row}"
+            for name, wanted in named:
+                path = pathlib.Path(name)
+                if not path.exists():
+                    if path.parent.exists():
+                        yield f"{SECURITY}: {name} does not exist"
+                    continue
+                suite = re.fullmatch(r"(\w+)\.(\w+)", wanted)
+                pattern = (rf"\bTEST(?:_F|_P)?\({suite[1]}, {suite[2]}\)" if suite else
+                           rf"^def {wanted}\(" if wanted.startswith("test_") else rf"(?<!\w){re.escape(wanted)}(?![\w'])")
+                if not re.search(pattern, path.read_text(), re.M):
+                    yield f"{SECURITY}: {name} has no {what} {wanted}"
+
+
 def folder_of(path: pathlib.Path) -> str:
     return path.parts[0] if len(path.parts) > 1 else "."
 
@@ -126,6 +154,7 @@ def main() -> int:
         return update(counts)
     found = [problem for path in files for problem in problems(path)]
     found += over_budget(counts, budget())
+    found += security_problems(SECURITY.read_text())
     print("\n".join(found) if found else "licence lines, lengths, forbidden words and budgets of words: fine")
     return 1 if found else 0
 

@@ -71,5 +71,24 @@ class Budget(unittest.TestCase):
         self.assertEqual(check_tree.budget(), {"core": 1, "new": 1})
 
 
+class Security(unittest.TestCase):
+    HEAD = "## What is promised\n| class | promise | test |\n|---|---|---|\n"
+
+    def problems(self, promises="", limits=""):
+        return list(check_tree.security_problems(f"{self.HEAD}{promises}\n## Limits\n| limit | in the code |\n|---|---|\n{limits}\n"))
+
+    def test_what_is_there_is_no_problem(self):
+        self.assertEqual(self.problems("| files | whole | `core/base/file_test.cpp: Files.ANewFileAppearsWholeOrNotAtAll` |",
+                                       "| nodes | `graph/limits.hpp: nodes = 1'000'000` |"), [])
+
+    def test_what_is_missing_is_named(self):
+        self.assertEqual(len(self.problems("| files | whole | `core/base/file_test.cpp: Files.NoSuchTest`, `core/base/none_test.cpp: A.B` |")), 2)
+        self.assertEqual(len(self.problems("| files | whole | by hand |")), 1)
+        self.assertEqual(len(self.problems("", "| nodes | `graph/limits.hpp: nodes = 1'000` |")), 1)
+
+    def test_a_deleted_folder_takes_its_rows_along(self):
+        self.assertEqual(self.problems("| files | whole | `frameworks/no_such/x_test.cpp: A.B` |"), [])
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], "-q"])

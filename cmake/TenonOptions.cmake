@@ -10,6 +10,12 @@ option(TENON_WHEEL "Only what the Python package holds: no other bindings, no he
 option(TENON_WERROR "Warnings are errors: on in CI and in every preset that only developers build" OFF)
 set(TENON_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
+# Folders of this name hold what another system than this build's is for.
+set(TENON_OTHER_SYSTEM windows)
+if(WIN32)
+  set(TENON_OTHER_SYSTEM posix)
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)

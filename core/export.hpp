@@ -2,8 +2,8 @@
 // Symbol visibility and the header-only switch.
 #pragma once
 
-/// Marks the exported symbols of the shared libraries. Programs may be built with hidden visibility.
-#define TENON_API __attribute__((visibility("default")))
+/// TENON_API marks the exported symbols of the shared libraries. Programs may be built with hidden visibility.
+#include <tenon/core/platform/visibility.hpp>  // IWYU pragma: export
 
 /// TENON_HEADER_ONLY makes the compiled parts of core inline. Only for programs of a single binary, because registries
 /// and ledger must exist once per process.

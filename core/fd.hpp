@@ -7,10 +7,8 @@
 #include <string>
 #include <utility>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <tenon/core/error.hpp>
+#include <tenon/core/platform/descriptors.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -32,13 +30,13 @@ class UniqueFd {
   /// A new descriptor of the same open file as `fd`, close-on-exec; the caller keeps `fd`.
   /// @errors kInvalidArgument: `fd` is not open; kResourceExhausted: no descriptors left.
   static UniqueFd duplicate(int fd) {
-    const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    const int copy = platform::duplicate_descriptor(fd);
     if (copy < 0) {
       const int error = errno;
       throw Error(error == EBADF ? Code::kInvalidArgument : Code::kResourceExhausted,
                   "file descriptor " + std::to_string(fd) +
                       (error == EBADF ? ": it is not open" : ": cannot be duplicated; raise the limit of open files"),
-                  "fcntl(F_DUPFD_CLOEXEC)", error);
+                  platform::kDuplicateCall, error);
     }
     return UniqueFd(copy);
   }
@@ -50,9 +48,7 @@ class UniqueFd {
   /// Gives the descriptor away: the caller closes it.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void reset(int fd = -1) noexcept {
-    // close() is not repeated on EINTR: on Linux the descriptor is closed either way, and another thread may have got
-    // its number.
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0) platform::close_descriptor(fd_);
     fd_ = fd;
   }
 

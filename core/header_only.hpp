@@ -15,7 +15,6 @@
 #include <tenon/core/base/module_files.cpp>
 #include <tenon/core/base/process_wide.cpp>
 #include <tenon/core/base/requirements.cpp>
-#include <tenon/core/base/shared_memory.cpp>
 #include <tenon/core/base/tensor.cpp>
 #include <tenon/core/base/unfinished.cpp>
 #include <tenon/core/base/used_files.cpp>
@@ -26,6 +25,7 @@
 #include <tenon/core/media/metadata.cpp>
 #include <tenon/core/media/upright.cpp>
 #include <tenon/core/media/zones.cpp>
+#include <tenon/core/platform/header_only.hpp>
 #include <tenon/core/route/context_modules.cpp>
 #include <tenon/core/route/ledger.cpp>
 #include <tenon/core/route/pointer_edges.cpp>

@@ -14,6 +14,7 @@
 #include <tenon/core/export.hpp>
 #include <tenon/core/fd.hpp>
 #include <tenon/core/memory.hpp>
+#include <tenon/core/platform/shared_descriptor.hpp>
 #include <tenon/core/ref_counted.hpp>
 
 namespace tenon {
@@ -52,7 +53,8 @@ class TENON_API HostMemory final : public Memory {
 };
 
 /// Host memory that other processes and devices can share: a memfd, mapped whole. Sealed against shrinking, so that no
-/// holder of the descriptor can truncate it and make readers die of SIGBUS. udmabuf requires that seal too.
+/// holder of the descriptor can truncate it and make readers die of SIGBUS. udmabuf requires that seal too. On Windows it is a section, which
+/// cannot be truncated, and SharedDescriptor is a UniqueHandle.
 /// @thread as Memory.
 class TENON_API SharedMemory final : public Memory {
  public:
@@ -66,19 +68,19 @@ class TENON_API SharedMemory final : public Memory {
   /// @errors kInvalidArgument: closed, no memory (a pipe, socket, directory or device), or a file without the shrink
   /// seal, which could be truncated under the mapping; kOutOfRange: smaller than `size_bytes`; kResourceExhausted:
   /// cannot be mapped. A memfd sealed against writing is mapped read-only.
-  static Ref<SharedMemory> import(UniqueFd&& fd, std::size_t size_bytes = 0);
+  static Ref<SharedMemory> import(platform::SharedDescriptor&& fd, std::size_t size_bytes = 0);
   ~SharedMemory() override;
 
-  int borrow_fd() const override { return fd_.get(); }
+  int borrow_fd() const override { return platform::number_of(fd_); }
   /// A descriptor for another process or API; closing it does not touch this memory. @errors as UniqueFd::duplicate.
-  UniqueFd export_fd() const { return fd_.duplicate(); }
+  platform::SharedDescriptor export_fd() const { return fd_.duplicate(); }
 
  private:
-  SharedMemory(const Properties& properties, UniqueFd fd)
+  SharedMemory(const Properties& properties, platform::SharedDescriptor fd)
       : Memory(host_context(), kCpuMemory, properties), fd_(std::move(fd)) {}
-  static Ref<SharedMemory> mapped(UniqueFd&& fd, std::size_t size, bool read_only);
+  static Ref<SharedMemory> mapped(platform::SharedDescriptor&& fd, std::size_t size, bool read_only);
 
-  UniqueFd fd_;
+  platform::SharedDescriptor fd_;
 };
 
 /// An upper bound on the host memory that tensors may take together, for work whose size an untrusted model decides.

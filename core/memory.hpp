@@ -107,7 +107,8 @@ class TENON_API Memory : public RefCounted, private Deferred {
   const MemoryIdentity& identity() const { return properties_.identity; }
   /// The device that made the descriptor behind this memory. Null if the host made it or if the maker is unknown.
   const std::shared_ptr<const DeviceIdentity>& exporter() const { return properties_.exporter; }
-  /// The descriptor behind this memory, still owned by it; -1 when there is none.
+  /// The descriptor behind this memory, still owned by it; -1 when there is none. For fd_kind()s that are NT handles:
+  /// UniqueHandle::number_of() of the handle.
   virtual int borrow_fd() const { return -1; }
   /// Shared by all memories over one allocation that have the same identity: a cl_mem, a USM pointer or a descriptor
   /// that was wrapped twice.

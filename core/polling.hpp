@@ -2,15 +2,12 @@
 // Waiting by polling, for APIs whose own waits have no deadline.
 #pragma once
 
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
 #include <thread>
 
+#include <tenon/core/platform/timer_slack.hpp>
 #include <tenon/core/policy.hpp>
 
 namespace tenon {
@@ -21,21 +18,13 @@ inline namespace v1 {
 /// @thread made and destroyed by one thread. @cost two system calls.
 class TimerSlackGuard {
  public:
-#ifdef __linux__
-  TimerSlackGuard() : before_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
-  ~TimerSlackGuard() {
-    if (before_ > 0) prctl(PR_SET_TIMERSLACK, before_, 0, 0, 0);
-  }
-#else
-  TimerSlackGuard() = default;
-#endif
+  TimerSlackGuard() : before_(platform::shorten_timer_slack()) {}
+  ~TimerSlackGuard() { platform::restore_timer_slack(before_); }
   TimerSlackGuard(const TimerSlackGuard&) = delete;
   TimerSlackGuard& operator=(const TimerSlackGuard&) = delete;
 
-#ifdef __linux__
  private:
-  const int before_;  ///< Nanoseconds.
-#endif
+  const int before_;  ///< Linux: nanoseconds.
 };
 /// The earlier name of TimerSlackGuard.
 using PromptNaps = TimerSlackGuard;

@@ -34,7 +34,7 @@ class FdKind : public NameOf<FdKind> {
     return wanted == FdKind() || wanted == *this || wanted.hash() == serves_as_;
   }
 
-  static const FdKind kNone, kMemfd, kDmabuf, kOpaqueFd, kVulkanFd, kCudaFd, kNtHandle;
+  static const FdKind kNone, kMemfd, kDmabuf, kOpaqueFd, kVulkanFd, kCudaFd, kNtHandle, kNtSection;
 
  private:
   std::uint64_t serves_as_ = 0;
@@ -48,7 +48,10 @@ inline constexpr FdKind FdKind::kOpaqueFd{"opaque fd"};
 inline constexpr FdKind FdKind::kVulkanFd{"Vulkan opaque fd", FdKind::kOpaqueFd};
 /// CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
 inline constexpr FdKind FdKind::kCudaFd{"CUDA fd"};
+/// An NT handle of a device's memory.
 inline constexpr FdKind FdKind::kNtHandle{"NT handle"};
+/// An NT handle of a section (CreateFileMapping), which is a memfd to Windows: memory of the host, which any process maps.
+inline constexpr FdKind FdKind::kNtSection{"NT section"};
 constexpr bool FdKind::is_bound_to_device() const {
   return serves(kOpaqueFd) || *this == kCudaFd || *this == kNtHandle;
 }

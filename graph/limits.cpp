@@ -2,13 +2,12 @@
 // The limits of the process.
 #include <tenon/graph/limits.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <mutex>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/platform/files.hpp>
 #include <tenon/graph/wanted.hpp>
 
 namespace tenon {
@@ -26,8 +25,7 @@ Guarded& guarded() {
 
 std::uint64_t machine_bytes() {
   static const std::uint64_t bytes = [] {
-    std::uint64_t all =
-        static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    std::uint64_t all = platform::machine_memory_bytes();
     std::uint64_t group = 0;
     std::ifstream file("/sys/fs/cgroup/memory.max");
     if (file >> group && group > 0) all = std::min(all, group);

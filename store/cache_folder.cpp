@@ -2,15 +2,12 @@
 // Files of a cache folder.
 #include <tenon/store/cache_folder.hpp>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <new>
 
 #include <tenon/core/host.hpp>
+#include <tenon/core/platform/files.hpp>
+#include <tenon/core/platform/mappings.hpp>
 
 namespace tenon::inline v1::store {
 namespace {
@@ -19,14 +16,15 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kDigits = 32;
 
-std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-/// The time of use alone, now.
-constexpr timespec kUsedNow[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+platform::Links links_of(const CacheFolder::Rules& rules) {
+  return rules.is_private ? platform::Links::kRefuse : platform::Links::kFollow;
+}
 
 }  // namespace
 
-bool CacheFolder::is_trusted(std::uint64_t user, std::uint64_t mode) const noexcept {
-  return !rules_.is_private || (user == ::geteuid() && (mode & (S_IWGRP | S_IWOTH)) == 0);
+bool CacheFolder::is_trusted(int fd) const {
+  platform::FileTrust trust;
+  return !rules_.is_private || (!platform::trust_of(fd, trust) && trust.is_own && !trust.others_may_write);
 }
 
 CacheFolder::CacheFolder(const fs::path& path, const Rules& rules, Missing missing) : path_(path), rules_(rules) {
@@ -35,22 +33,23 @@ CacheFolder::CacheFolder(const fs::path& path, const Rules& rules, Missing missi
   if (missing == Missing::kMake) {
     std::error_code ignored;
     if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
-    ::mkdir(path.c_str(), 0700);
+    platform::make_private_folder(path);
   }
-  UniqueFd opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status {};
-  if (!opened || ::fstat(opened.get(), &status) != 0) {
-    error_.assign(errno, std::generic_category());
+  UniqueFd opened;
+  platform::FileTrust trust;
+  auto failure = platform::open_folder(path, opened);
+  if (!failure) failure = platform::trust_of(opened.get(), trust);
+  if (failure) {
+    error_ = platform::error_code_of(failure);
     return;
   }
   error_.clear();
-  if (is_trusted(status.st_uid, status.st_mode))
+  if (!rules_.is_private || (trust.is_own && !trust.others_may_write))
     fd_ = std::move(opened);
-  else if (status.st_uid != ::geteuid())
-    distrust_ =
-        "it belongs to user " + std::to_string(status.st_uid) + ", this process is user " + std::to_string(::geteuid());
+  else if (!trust.is_own)
+    distrust_ = "it belongs to user " + trust.owner + ", this process is user " + trust.user;
   else
-    distrust_ = "others may write to it (chmod go-w mends it)";
+    distrust_ = std::string("others may write to it (") + platform::kOwnRightsRemedy + ")";
 }
 
 std::string CacheFolder::name_of(const ContentHash& key, const Rules& rules) {
@@ -74,13 +73,11 @@ std::vector<CacheFolder::Entry> CacheFolder::entries() const {
   if (!fd_) return all;
   std::error_code ignored;
   for (const fs::path& name : list_folder(fd_, ignored)) {
-    struct stat status {};
-    if (!is_entry(name, rules_) ||
-        ::fstatat(fd_.get(), name.c_str(), &status, rules_.is_private ? AT_SYMLINK_NOFOLLOW : 0) != 0 ||
-        !S_ISREG(status.st_mode))
+    platform::FileStatus status;
+    if (!is_entry(name, rules_) || platform::status_in(fd_.get(), name, links_of(rules_), status) ||
+        status.type != platform::FileType::kRegular)
       continue;
-    all.push_back({name.string(), static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_atim),
-                   nanoseconds(status.st_mtim)});
+    all.push_back({name.string(), status.size_bytes, status.used_ns, status.modified_ns});
   }
   return all;
 }
@@ -93,23 +90,26 @@ std::uint64_t CacheFolder::used_bytes() const {
 
 Tensor CacheFolder::map(const std::string& name) const {
   // Opening waits for nothing, be it a pipe.
-  const UniqueFd file(
-      ::openat(fd_.get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | (rules_.is_private ? O_NOFOLLOW : 0)));
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      !is_trusted(status.st_uid, status.st_mode))
+  UniqueFd file;
+  platform::FileStatus status;
+  if (platform::open_file(fd_.get(), name, links_of(rules_), file) || platform::status_of(file.get(), status) ||
+      status.type != platform::FileType::kRegular || !is_trusted(file.get()))
     return {};
-  const auto size = static_cast<std::size_t>(status.st_size);
+  const auto size = static_cast<std::size_t>(status.size_bytes);
   if (size == 0) return {};
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED) return {};
-  ::futimens(file.get(), kUsedNow);
-  auto memory = HostMemory::borrow(address, size, true, [address, size] { ::munmap(address, size); });
+  void* address = nullptr;
+  if (platform::map_file(file.get(), size, address)) return {};
+  platform::mark_used(file.get());
+  auto memory = HostMemory::borrow(address, size, true, [address, size] { platform::unmap(address, size); });
   return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, std::move(memory));
 }
 
 void CacheFolder::touch(const std::string& name) const noexcept {
-  if (fd_) ::utimensat(fd_.get(), name.c_str(), kUsedNow, 0);
+  try {
+    if (fd_) platform::mark_used_in(fd_.get(), name);
+  } catch (const std::bad_alloc&) {
+    // The entry seems older than it is: it is removed earlier.
+  }
 }
 
 std::unique_ptr<NewFile> CacheFolder::make(const std::string& name) const {
@@ -117,7 +117,11 @@ std::unique_ptr<NewFile> CacheFolder::make(const std::string& name) const {
 }
 
 bool CacheFolder::remove(const std::string& name) const noexcept {
-  return fd_ && ::unlinkat(fd_.get(), name.c_str(), 0) == 0;
+  try {
+    return fd_ && platform::remove_in(fd_.get(), name);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 void CacheFolder::remove_abandoned() const {

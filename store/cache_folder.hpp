@@ -77,7 +77,7 @@ class CacheFolder {
   void evict(std::uint64_t limit_bytes, const std::string& keep) const;
 
  private:
-  bool is_trusted(std::uint64_t user, std::uint64_t mode) const noexcept;
+  bool is_trusted(int fd) const;
   std::filesystem::path path_;
   Rules rules_;
   UniqueFd fd_;

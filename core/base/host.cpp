@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/page_bytes.hpp>
+#include <tenon/core/platform/shared_descriptor.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -29,15 +30,16 @@ class HostContext final : public ContextImpl {
   std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
     Offer offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, true};
     if (wanted.fd == FdKind::kNone) return offer;
-    if (!FdKind::kMemfd.serves(wanted.fd))
+    if (!platform::kSharedKind.serves(wanted.fd))
       return Refusal{"a descriptor of kind " + std::string(wanted.fd.name()) +
                      " was requested; allocate it with the framework that makes them (frameworks/dmabuf for dma-bufs), "
-                     "or accept a memfd"};
+                     "or accept a " +
+                     std::string(platform::kSharedKind.name())};
     if (wanted.alignment > page_bytes())
-      return Refusal{"a memfd aligned to " + std::to_string(wanted.alignment) +
-                     " bytes was requested; mappings are aligned to pages"};
+      return Refusal{"a " + std::string(platform::kSharedKind.name()) + " aligned to " +
+                     std::to_string(wanted.alignment) + " bytes was requested; mappings are aligned to pages"};
     offer.alignment = page_bytes();
-    offer.fd = FdKind::kMemfd;
+    offer.fd = platform::kSharedKind;
     return offer;
   }
   Ref<Memory> allocate(const Requirements& wanted) override {

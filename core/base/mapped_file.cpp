@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// mmap behind map_file, and reading where no mapping is possible.
+// Mappings behind map_file, and reading where no mapping is possible.
 #include <tenon/core/mapped_file.hpp>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +10,7 @@
 #include <tenon/core/file.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/page_bytes.hpp>
+#include <tenon/core/platform/mappings.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -46,7 +42,7 @@ class Mapping {
       const std::lock_guard lock(mappings().mutex);
       mappings().sizes.erase(reinterpret_cast<std::uintptr_t>(data_));
     }
-    ::munmap(data_, size_);
+    platform::unmap(data_, size_);
   }
   /// Takes the mapping over, also if this throws.
   void hold(char* data, std::size_t size) {
@@ -78,13 +74,14 @@ TENON_INLINE Tensor map_file(const std::filesystem::path& path) {
   const auto size = static_cast<std::size_t>(file.size_bytes());
   const auto mapping = std::make_shared<detail::Mapping>();
   // The mapping keeps the file open by itself.
-  void* data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd(), 0);
-  if (data == MAP_FAILED) {
-    const int error = errno;
-    throw Error(
-        error == ENOMEM ? Code::kResourceExhausted : Code::kUnavailable,
-        "cannot map the " + std::to_string(size) + " bytes of \"" + path.string() + "\": " + std::strerror(error),
-        "mmap", error);
+  void* data = nullptr;
+  const auto failure = size == 0 ? platform::Failure() : platform::map_file(file.fd(), size, data);
+  if (failure) {
+    const bool is_full = platform::code_of(failure.error) == Code::kResourceExhausted;
+    throw Error(is_full ? Code::kResourceExhausted : Code::kUnavailable,
+                "cannot map the " + std::to_string(size) + " bytes of \"" + path.string() +
+                    "\": " + platform::message_of(failure.error),
+                failure.call, failure.error);
   }
   if (data) mapping->hold(static_cast<char*>(data), size);
   return Tensor({ElementType::kU8, {size}, {}}, HostMemory::borrow(data, size, true, [mapping] {}));
@@ -101,7 +98,7 @@ TENON_INLINE void drop_pages(const Tensor& tensor) noexcept {
   auto found = mappings.sizes.upper_bound(begin);
   if (found == mappings.sizes.begin()) return;
   --found;
-  if (end <= found->first + found->second) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (end <= found->first + found->second) platform::drop_pages(reinterpret_cast<void*>(begin), end - begin);
 }
 
 TENON_INLINE Tensor read_file(const std::filesystem::path& path) {
@@ -111,17 +108,15 @@ TENON_INLINE Tensor read_file(const std::filesystem::path& path) {
   Tensor bytes(ElementType::kU8, Shape{size});
   std::size_t done = 0;
   while (done < size) {
-    const ssize_t count =
-        ::pread(file.fd(), static_cast<char*>(bytes.data()) + done, size - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int error = errno;
-      throw Error(Code::kUnavailable, "cannot read \"" + path.string() + "\": " + std::strerror(error), "pread", error);
-    }
+    std::size_t count = 0;
+    if (const auto failure =
+            platform::read_at(file.fd(), static_cast<char*>(bytes.data()) + done, size - done, done, count))
+      throw Error(Code::kUnavailable, "cannot read \"" + path.string() + "\": " + platform::message_of(failure.error),
+                  failure.call, failure.error);
     if (count == 0)
       throw Error(Code::kDataLoss, "\"" + path.string() + "\" had " + std::to_string(size) + " bytes and ends after " +
                                        std::to_string(done) + ": another process shortened it while it was read");
-    done += static_cast<std::size_t>(count);
+    done += count;
   }
   return bytes;
 }

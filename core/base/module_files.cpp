@@ -2,20 +2,19 @@
 // Modules by the names of their files.
 #include <tenon/core/module_files.hpp>
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <system_error>
 
 #include <tenon/core/file.hpp>
+#include <tenon/core/platform/modules.hpp>
 
 namespace tenon {
 inline namespace v1 {
 
 TENON_INLINE std::map<std::string, std::filesystem::path> find_modules(
     std::string_view prefix, const std::vector<std::filesystem::path>& folders, std::string* unread) {
-  constexpr std::string_view kSuffix = ".so";
+  constexpr std::string_view kSuffix = platform::kModuleSuffix;
   std::map<std::string, std::filesystem::path> found;
   for (const std::filesystem::path& folder : folders) {
     std::error_code error;
@@ -36,16 +35,16 @@ TENON_INLINE std::vector<std::filesystem::path> module_folders(const char* varia
   if (const char* path = std::getenv(variable)) {
     std::string_view rest = path;
     while (!rest.empty()) {
-      const auto end = std::min(rest.find(':'), rest.size());
+      const auto end = std::min(rest.find(platform::kFolderSeparator), rest.size());
       if (end > 0) folders.emplace_back(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
-  Dl_info info{};
-  if (dladdr(symbol, &info) && info.dli_fname) {
+  const std::filesystem::path module = platform::module_of(symbol);
+  if (!module.empty()) {
     std::error_code ignored;
-    auto self = std::filesystem::canonical(info.dli_fname, ignored);
-    if (self.empty()) self = info.dli_fname;
+    auto self = std::filesystem::canonical(module, ignored);
+    if (self.empty()) self = module;
     folders.push_back(self.parent_path());
     folders.push_back(self.parent_path().parent_path() / "lib");
   }

@@ -2,15 +2,13 @@
 // A list of paths that a signal handler may read at any moment: its entries are used again, and never freed.
 #include <tenon/core/unfinished.hpp>
 
-#include <unistd.h>
-
 #include <atomic>
-#include <climits>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/platform/files.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -19,7 +17,7 @@ namespace detail {
 struct UnfinishedFile {
   enum State : int { kFree, kTaken, kNamed };
   std::atomic<int> state{kTaken};
-  char path[PATH_MAX] = {};
+  char path[platform::kMaxPath] = {};
   UnfinishedFile* next = nullptr;
 };
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<UnfinishedFile*>::is_always_lock_free);
@@ -71,7 +69,7 @@ TENON_INLINE void Unfinished::forget() noexcept {
 
 TENON_INLINE void remove_unfinished() noexcept {
   for (const detail::UnfinishedFile* each = detail::unfinished_files().load(); each; each = each->next)
-    if (each->state.load() == detail::UnfinishedFile::kNamed) ::unlink(each->path);
+    if (each->state.load() == detail::UnfinishedFile::kNamed) platform::remove_by_signal(each->path);
 }
 
 }  // namespace v1

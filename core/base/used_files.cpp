@@ -2,44 +2,43 @@
 // Compares files by device and inode.
 #include <tenon/core/used_files.hpp>
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/platform/files.hpp>
 
 namespace tenon {
 inline namespace v1 {
 
 TENON_INLINE void UsedFiles::add_input(const std::string& path, const std::string& what) {
-  struct stat status {};
+  platform::FileStatus status;
   if (path.empty()) return;
-  if (::stat(path.c_str(), &status) != 0) {
+  if (platform::status_of(path, status)) {
     // FFmpeg's spelling of a local file.
     if (path.starts_with("file:")) add_input(path.substr(5), what);
     return;
   }
-  add({status.st_dev, status.st_ino, "", what + " \"" + path + "\"", false, false});
+  add({status.device, status.inode, "", what + " \"" + path + "\"", false, false});
 }
 
 TENON_INLINE void UsedFiles::add_output(const std::filesystem::path& path, const std::string& what,
                                         bool may_be_shared) {
   const std::string text = what + " \"" + path.string() + "\"";
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
-    if (S_ISREG(status.st_mode)) add({status.st_dev, status.st_ino, "", text, true, may_be_shared});
+  platform::FileStatus status;
+  if (!platform::status_of(path, status)) {
+    if (status.type == platform::FileType::kRegular) add({status.device, status.inode, "", text, true, may_be_shared});
     return;
   }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  if (::stat(folder.c_str(), &status) == 0)
-    add({status.st_dev, status.st_ino, path.filename().string(), text, true, may_be_shared});
+  if (!platform::status_of(folder, status))
+    add({status.device, status.inode, path.filename().string(), text, true, may_be_shared});
 }
 
 TENON_INLINE bool UsedFiles::is_input(const std::filesystem::path& path) const {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return false;
-  const File wanted{status.st_dev, status.st_ino, "", "", true, false};
+  platform::FileStatus status;
+  if (platform::status_of(path, status)) return false;
+  const File wanted{status.device, status.inode, "", "", true, false};
   const std::lock_guard lock(mutex_);
   return std::any_of(files_.begin(), files_.end(),
                      [&](const File& known) { return !known.is_output && known.same_as(wanted); });

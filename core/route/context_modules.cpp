@@ -2,14 +2,13 @@
 // Loads the modules of frameworks as the runtime loads devices: a module whose library is missing does not affect others.
 #include <tenon/core/context_modules.hpp>
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/module_files.hpp>
+#include <tenon/core/platform/modules.hpp>
 #include <tenon/core/version.hpp>
 
 namespace tenon {
@@ -21,7 +20,7 @@ TENON_INLINE void* module_symbol(void* library, const std::string& name) {
   constexpr std::string_view version = TENON_VERSION;
   std::string symbol = name + "_" + std::string(version.substr(0, version.rfind('.')));
   std::replace(symbol.begin(), symbol.end(), '.', '_');
-  return ::dlsym(library, symbol.c_str());
+  return platform::symbol_of(library, symbol.c_str());
 }
 
 /// The reason that a module gives on a machine on which it has no contexts.
@@ -36,11 +35,9 @@ TENON_INLINE std::string why_none(void* library) {
 TENON_INLINE AbsentFramework load_contexts(const std::string& name, const std::filesystem::path& module,
                                            Symbols symbols, ContextModules& known) {
   // Shared: state that a library keeps once per process must be shared by all modules, as it is in a program that links them.
-  void* const library = ::dlopen(module.c_str(), RTLD_NOW | (symbols == Symbols::kShared ? RTLD_GLOBAL : RTLD_LOCAL));
-  if (!library) {
-    const char* const why = ::dlerror();
-    return {name, why ? why : "the loader gives no reason"};
-  }
+  std::string why;
+  void* const library = platform::load_module(module, symbols == Symbols::kShared, why);
+  if (!library) return {name, why};
   const auto function = reinterpret_cast<void (*)(std::vector<Context>*)>(module_symbol(library, "tenon_contexts"));
   if (!function) return {name, module.string() + " has no contexts of this release: it was built for another release"};
   const std::size_t before = known.contexts.size();

@@ -2,21 +2,22 @@
 // A folder for one test, in $TMPDIR if that is set.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
-#include <stdexcept>
+#include <random>
 #include <string>
 #include <system_error>
 
 namespace tenon {
 
-/// Created with the object, removed with it and all its contents. @errors std::runtime_error: it cannot be made.
+/// Created with the object, removed with it and all its contents. @errors std::filesystem::filesystem_error: it cannot be made.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tenon_test_XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary folder " + name);
-    path_ = name;
+    std::random_device random;
+    do {
+      path_ = std::filesystem::temp_directory_path() / ("tenon_test_" + std::to_string(random()));
+    } while (!std::filesystem::create_directory(path_));
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
   }
   ~TemporaryFolder() {
     std::error_code ignored;

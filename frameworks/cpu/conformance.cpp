@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host memory for the conformance suite: owned, borrowed, read-only, adopted, pooled and shareable.
 #include <atomic>
-#include <cstdlib>
 #include <map>
-#include <mutex>
+#include <memory>
+#include <new>
 
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
@@ -30,11 +30,11 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
     if (variant == "borrowed") return {HostMemory::borrow(arena(size), size), {}};
     if (variant == "read_only") return {HostMemory::borrow(arena(size), size, true), {}};
     if (variant == "adopted") {
-      void* const data = std::aligned_alloc(64, (size + 63) / 64 * 64);
+      void* const data = ::operator new(size, std::align_val_t(64));
       ++live_;
       return {HostMemory::borrow(data, size, false,
                                  [this, data] {
-                                   std::free(data);
+                                   ::operator delete(data, std::align_val_t(64));
                                    --live_;
                                  }),
               {}};

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and frames over host memory, and this framework's short functions of the system: pages, poll, shared memory.
+// Tensors and frames over host memory, and shared memory.
 #include <tenon/frameworks/cpu/cpu.hpp>
 
-#include <poll.h>
-#include <unistd.h>
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/pixel_format.hpp>
-#include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/cpu/client.hpp>
-#include <tenon/frameworks/cpu/fd.hpp>
-#include <tenon/frameworks/cpu/pages.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
 namespace tenon {
@@ -99,26 +92,6 @@ TENON_INLINE Frame wrap_frame(const FrameInfo& info, std::span<const PlaneData> 
 }
 
 TENON_INLINE Ref<Memory> allocate_memory(const Requirements& wanted) { return host_context()->allocate(wanted); }
-
-namespace detail {
-
-TENON_INLINE int poll_timeout_ms(Deadline deadline) {
-  const Deadline now = Clock::now();  // A deadline long past must not overflow the difference.
-  const auto left = deadline <= now ? 0 : std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
-}
-
-TENON_INLINE void poll_failed(int fd, int error) {
-  throw Error(Code::kInternal,
-              "waiting for descriptor " + std::to_string(fd) + ": " + std::generic_category().message(error), "poll",
-              error);
-}
-
-}  // namespace detail
-
-TENON_INLINE bool poll_until(Deadline deadline, int fd, short events) {
-  return poll_until(deadline, fd, events, ::poll);
-}
 
 }  // namespace cpu
 }  // namespace v1

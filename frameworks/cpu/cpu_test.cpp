@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrapping and adopting host memory; descriptors.
-#include <fcntl.h>
-#include <unistd.h>
-
+// Wrapping and adopting host memory.
 #include <tenon/frameworks/cpu/cpu.hpp>
-#include <tenon/frameworks/cpu/fd.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <thread>
 
 #include <tenon/tests/support/error_of.hpp>
@@ -129,58 +124,6 @@ TEST(CpuWrapFrame, RefusesShortPitchesAndWrongPlaneCountsAndReleasesOnce) {
               }).what(),
               HasSubstr("pitch of 63"));
   EXPECT_EQ(released, 2) << "the first plane was made already";
-}
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
-}
-bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
-
-TEST(UniqueFd, ClosesOnceAndMovesEmpty) {
-  const std::size_t before = open_descriptors();
-  {
-    cpu::UniqueFd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    const int number = fd.get();
-    cpu::UniqueFd other = std::move(fd);
-    EXPECT_FALSE(fd);
-    EXPECT_EQ(other.get(), number);
-    cpu::UniqueFd& same = other;
-    other = std::move(same);
-    EXPECT_TRUE(is_open(number)) << "moving onto itself closed it";
-    const int freed = other.release();
-    EXPECT_FALSE(other);
-    ::close(freed);
-  }
-  EXPECT_EQ(open_descriptors(), before);
-}
-
-TEST(UniqueFd, DuplicatesAreIndependentAndCloseOnExec) {
-  cpu::UniqueFd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  cpu::UniqueFd copy = fd.duplicate();
-  const int number = copy.get();
-  fd.reset();
-  EXPECT_TRUE(is_open(number));
-  EXPECT_NE(::fcntl(number, F_GETFD) & FD_CLOEXEC, 0);
-}
-
-TEST(UniqueFd, DuplicatingAClosedOneNamesIt) {
-  const Error error = error_of([] { cpu::UniqueFd::duplicate(-1); });
-  EXPECT_EQ(error.code(), Code::kInvalidArgument);
-  EXPECT_EQ(error.native_code(), EBADF);
-}
-
-TEST(SharedFd, ClosesWhenTheLastOwnerGoes) {
-  cpu::SharedFd a(cpu::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
-  const int number = a.get();
-  cpu::SharedFd b = a;
-  a = {};
-  EXPECT_TRUE(is_open(number));
-  b = {};
-  EXPECT_FALSE(is_open(number));
-  EXPECT_EQ(cpu::SharedFd().get(), -1);
-  EXPECT_FALSE(cpu::SharedFd(cpu::UniqueFd()));
 }
 
 }  // namespace cpu_test

@@ -10,5 +10,6 @@
 #include <tenon/core/header_only.hpp>
 
 #include <tenon/frameworks/cpu/cpu.cpp>
-#include <tenon/frameworks/cpu/eventfd.cpp>
 #include <tenon/frameworks/cpu/pool.cpp>
+#include <tenon/frameworks/cpu/posix/eventfd.cpp>
+#include <tenon/frameworks/cpu/posix/poll.cpp>

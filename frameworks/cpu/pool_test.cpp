@@ -22,10 +22,10 @@ using ::testing::HasSubstr;
 /// Counts live memory objects.
 std::atomic<int> alive{0};
 Ref<Memory> counted(const Requirements& wanted) {
-  void* data = std::aligned_alloc(64, (wanted.size_bytes + 63) / 64 * 64);
+  void* data = ::operator new(wanted.size_bytes, std::align_val_t(64));
   ++alive;
   return HostMemory::borrow(data, wanted.size_bytes, false, [data] {
-    std::free(data);
+    ::operator delete(data, std::align_val_t(64));
     --alive;
   });
 }
@@ -204,10 +204,10 @@ TEST(Pool, NeverHandsOneBufferToTwoThreads) {
 
 TEST(Pool, MemfdBuffersComeOnRequest) {
   Requirements wanted = of_size(5000);
-  wanted.fd = FdKind::kMemfd;
+  wanted.fd = platform::kSharedKind;
   cpu::Pool pool(wanted, 1);
   const cpu::PooledBuffer buffer = pool.acquire();
-  EXPECT_EQ(buffer.memory->fd_kind(), FdKind::kMemfd);
+  EXPECT_EQ(buffer.memory->fd_kind(), platform::kSharedKind);
   EXPECT_GE(buffer.memory->borrow_fd(), 0);
   wanted.fd = FdKind::kDmabuf;
   cpu::Pool refused(wanted, 1);

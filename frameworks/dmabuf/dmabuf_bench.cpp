@@ -2,6 +2,7 @@
 // Costs of importing and mapping dma-bufs, each beside the bare system calls it needs. Run it on a kernel with
 // dma-bufs: ./dev test-vm build/release/bench/dmabuf_bench
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

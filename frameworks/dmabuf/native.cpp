@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <tenon/core/export.hpp>
-#include <tenon/frameworks/cpu/fd.hpp>
+#include <tenon/frameworks/cpu/posix/poll.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -12,6 +12,7 @@
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/cpu/eventfd.hpp>
+#include <tenon/frameworks/cpu/posix/poll.hpp>
 #include <tenon/frameworks/level_zero/level_zero.hpp>
 
 #include <tenon/frameworks/level_zero/testing/level_zero.hpp>

@@ -15,8 +15,8 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/ref_counted.hpp>
-#include <tenon/frameworks/cpu/fd.hpp>
 #include <tenon/frameworks/cpu/pages.hpp>
+#include <tenon/frameworks/cpu/posix/poll.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/v4l2/context.hpp>

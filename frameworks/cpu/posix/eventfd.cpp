@@ -12,6 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/relayed_point.hpp>
+#include <tenon/frameworks/cpu/posix/poll.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -59,7 +59,7 @@ void print_value(std::ostream& out, const T& value) {
   if constexpr (std::is_same_v<T, bool>)
     out << (value ? "YES" : "NO");
   else if constexpr (PathLike<T>)
-    out << value.native();
+    out << value.string();
   else if constexpr (Printable<T>)
     out << value;
   else

@@ -100,6 +100,8 @@ TENON_API void remove_by_signal(const char* path) noexcept;
 /// Random bits of the system; false where it has none at the moment.
 TENON_API bool random_bits(std::uint64_t& bits) noexcept;
 TENON_API std::uint64_t process_id() noexcept;
+/// The descriptors that this process has open; on Windows, its handles. For tests of leaks.
+TENON_API std::size_t open_descriptor_count();
 /// The physical memory of this machine, in bytes.
 TENON_API std::uint64_t machine_memory_bytes() noexcept;
 

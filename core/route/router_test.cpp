@@ -425,13 +425,13 @@ TEST_F(RouterTest, AnAllocationThatIsPlannedCanBeMade) {
   edge(kA, kCpuMemory, Behaviour::kShares);
   Party consumer{a, {}, Access::kRead};
   const TensorInfo tensor{ElementType::kU8, {1000}, {}};
-  consumer.requirements.fd = FdKind::kMemfd;
+  consumer.requirements.fd = platform::kSharedKind;
   const AllocationPlan shared = router.plan({}, std::span(&consumer, 1), tensor);
   ASSERT_TRUE(shared.possible) << shared.explanation;
   EXPECT_EQ(shared.requirements.size_bytes, 4096u) << "a memfd has whole pages, and some devices take nothing else";
   EXPECT_EQ(shared.allocator, cpu) << "the only one with descriptors";
   EXPECT_THAT(shared.explanation, HasSubstr("it has no descriptors"));
-  EXPECT_EQ(shared.allocator->allocate(shared.requirements)->fd_kind(), FdKind::kMemfd);
+  EXPECT_EQ(shared.allocator->allocate(shared.requirements)->fd_kind(), platform::kSharedKind);
   consumer.requirements.fd = FdKind::kDmabuf;
   const AllocationPlan none = router.plan({}, std::span(&consumer, 1), tensor);
   EXPECT_FALSE(none.possible);

@@ -2,7 +2,7 @@
 // Host memory through DLPack, for the conformance suite: imported from a counting producer, and exported and imported
 // again.
 #include <atomic>
-#include <cstdlib>
+#include <new>
 
 #include <tenon/frameworks/dlpack/dlpack.hpp>
 
@@ -34,13 +34,13 @@ class DlpackUnderTest final : public conformance::FrameworkUnderTest {
     }
     auto* made = new Produced;
     made->shape = static_cast<std::int64_t>(wanted.size_bytes);
-    made->data = std::aligned_alloc(64, (wanted.size_bytes + 64) / 64 * 64);
+    made->data = ::operator new(wanted.size_bytes + 64, std::align_val_t(64));
     made->managed.version = {1, 2};
     made->managed.manager_ctx = made;
     made->managed.flags = variant == "imported_read_only" ? dlpack::abi::kFlagReadOnly : 0;
     made->managed.deleter = [](dlpack::abi::DLManagedTensorVersioned* self) {
       auto* produced = static_cast<Produced*>(self->manager_ctx);
-      std::free(produced->data);
+      ::operator delete(produced->data, std::align_val_t(64));
       delete produced;
       --live;
     };

@@ -2,8 +2,6 @@
 // Strings: conversion from and to numbers, movement by kernels of numbers, and the operations on text.
 #include <tenon/graph/ops/internal/strings.hpp>
 
-#include <locale.h>
-#include <wctype.h>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <set>
 #include <string_view>
 
+#include <tenon/core/platform/letters.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/regex.hpp>
@@ -274,15 +273,10 @@ void evaluate_full_match(const Node& node, std::span<const Tensor> inputs, std::
   if (!matches.empty()) std::copy(matches.begin(), matches.end(), static_cast<std::uint8_t*>(outputs[0].data()));
 }
 
-// Letters of all scripts change their case as towlower() and towupper() have it in the locale that is named, or in C.UTF-8.
+// Letters of all scripts change their case as the system has it in the locale that is named, or in C.UTF-8.
 class Cases {
  public:
-  explicit Cases(const std::string& name) : locale_(open(name)) {}
-  ~Cases() {
-    if (locale_) ::freelocale(locale_);
-  }
-  Cases(const Cases&) = delete;
-  Cases& operator=(const Cases&) = delete;
+  explicit Cases(const std::string& name) : letters_(name) {}
 
   std::string change(const std::string& text, bool to_upper) const {
     std::string changed;
@@ -300,20 +294,12 @@ class Cases {
   }
 
  private:
-  static locale_t open(const std::string& name) {
-    for (const char* candidate : {name.c_str(), "C.UTF-8", "en_US.UTF-8"}) {
-      if (!*candidate || std::string_view(candidate).find("UTF-8") == std::string_view::npos) continue;
-      if (const locale_t found = ::newlocale(LC_CTYPE_MASK, candidate, nullptr)) return found;
-    }
-    return nullptr;
-  }
   std::uint32_t changed_letter(std::uint32_t letter, bool to_upper) const {
-    if (letter < 128 || !locale_) {
+    if (letter < 128 || !letters_) {
       if (to_upper && letter >= 'a' && letter <= 'z') return letter - 32;
       return !to_upper && letter >= 'A' && letter <= 'Z' ? letter + 32 : letter;
     }
-    const auto wide = static_cast<wint_t>(letter);
-    return static_cast<std::uint32_t>(to_upper ? ::towupper_l(wide, locale_) : ::towlower_l(wide, locale_));
+    return letters_.changed(letter, to_upper);
   }
   /// The letter at a place and its bytes; 0 bytes if there is none.
   static std::pair<std::uint32_t, std::size_t> decode(const std::string& text, std::size_t at) {
@@ -346,7 +332,7 @@ class Cases {
     put(0x80u | (letter & 0x3fu));
   }
 
-  locale_t locale_;
+  platform::Letters letters_;
 };
 
 void infer_normalizer(Node& node) {

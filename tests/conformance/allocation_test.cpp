@@ -37,7 +37,7 @@ class RandomParties {
     Party made{context, context->requirements(), access};
     if (below(3) == 0)
       made.requirements.alignment = std::max<std::size_t>(made.requirements.alignment, 64u << below(7));
-    if (below(6) == 0) made.requirements.fd = FdKind::kMemfd;
+    if (below(6) == 0) made.requirements.fd = platform::kSharedKind;
     if (below(12) == 0) made.requirements.fd = FdKind::kDmabuf;
     if (below(6) == 0) made.requirements.host_access = true;
     if (below(8) == 0) made.requirements.tail_padding = 64;

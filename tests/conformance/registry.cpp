@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frameworks under test, and the counts that the suite takes of the process.
 #include <algorithm>
-#include <filesystem>
 
+#include <tenon/core/platform/files.hpp>
 #include <tenon/tests/conformance/suite.hpp>
 
 namespace tenon::conformance {
@@ -25,11 +25,7 @@ bool add(std::unique_ptr<FrameworkUnderTest> framework) {
 
 const std::vector<std::unique_ptr<FrameworkUnderTest>>& all() { return registry(); }
 
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
-}
+std::size_t open_descriptors() { return platform::open_descriptor_count(); }
 
 std::string excluded(const FrameworkUnderTest& framework, std::string_view test) {
   for (const Exclusion& exclusion : framework.exclusions()) {

@@ -2,14 +2,13 @@
 // State exists once per process, whichever module loads core and how.
 #include <gtest/gtest.h>
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <set>
 #include <sstream>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/platform/modules.hpp>
 #include <tenon/core/process_wide.hpp>
 #include <tenon/core/router.hpp>
 
@@ -26,11 +25,12 @@ const std::vector<const Module*>& modules() {
     std::vector<const Module*> all;
     const char* list = std::getenv("TENON_STATE_MODULES");
     std::istringstream paths(list ? list : "");
-    for (std::string path; std::getline(paths, path, ':');) {
-      void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-      EXPECT_NE(handle, nullptr) << ::dlerror();
+    for (std::string path; std::getline(paths, path, platform::kFolderSeparator);) {
+      std::string why;
+      void* handle = platform::load_module(path, false, why);
+      EXPECT_NE(handle, nullptr) << why;
       if (!handle) continue;
-      const auto entry = reinterpret_cast<const Module* (*)()>(::dlsym(handle, "tenon_state_module"));
+      const auto entry = reinterpret_cast<const Module* (*)()>(platform::symbol_of(handle, "tenon_state_module"));
       EXPECT_NE(entry, nullptr) << path;
       if (entry) all.push_back(entry());
     }

@@ -207,6 +207,11 @@ TENON_INLINE bool random_bits(std::uint64_t& bits) noexcept {
   return ::getrandom(&bits, sizeof bits, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof bits);
 }
 TENON_INLINE std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(::getpid()); }
+TENON_INLINE std::size_t open_descriptor_count() {
+  std::vector<std::filesystem::path> names;
+  names_in("/proc/self/fd", names);
+  return names.size();
+}
 TENON_INLINE std::uint64_t machine_memory_bytes() noexcept {
   return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }

@@ -14,7 +14,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <memory>
+#include <new>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -131,6 +133,19 @@ TENON_INLINE OVERLAPPED place_of(std::uint64_t offset) {
 
 TENON_INLINE DWORD one_call(std::size_t size) { return static_cast<DWORD>(std::min<std::size_t>(size, 1u << 30)); }
 
+/// Renames as POSIX does: readers keep the file that had the name. False before Windows 10, which brought that.
+TENON_INLINE bool replace_open_file(const std::wstring& before, const std::wstring& after) {
+  constexpr auto kRenameInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);  // FileRenameInfoEx
+  const Opened file(open(before, DELETE | SYNCHRONIZE, 0));
+  if (!file) return false;
+  std::vector<std::byte> room(sizeof(FILE_RENAME_INFO) + after.size() * sizeof(wchar_t));
+  auto& wanted = *reinterpret_cast<FILE_RENAME_INFO*>(room.data());
+  wanted.Flags = FILE_RENAME_FLAG_REPLACE_IF_EXISTS | FILE_RENAME_FLAG_POSIX_SEMANTICS;
+  wanted.FileNameLength = static_cast<DWORD>(after.size() * sizeof(wchar_t));
+  std::copy(after.begin(), after.end(), wanted.FileName);
+  return ::SetFileInformationByHandle(file.get(), kRenameInfoEx, &wanted, static_cast<DWORD>(room.size()));
+}
+
 TENON_INLINE void mark_used(HANDLE file) {
   FILETIME now{};
   ::GetSystemTimeAsFileTime(&now);
@@ -150,8 +165,6 @@ TENON_INLINE Failure read_names(const std::wstring& folder, std::vector<std::fil
   return ::GetLastError() == ERROR_NO_MORE_FILES ? Failure{} : failed("FindNextFileW");
 }
 
-using Sid = std::array<std::byte, SECURITY_MAX_SID_SIZE>;
-
 TENON_INLINE std::string text_of(PSID sid) {
   char* text = nullptr;
   if (!sid || !::ConvertSidToStringSidA(sid, &text)) return "unknown";
@@ -159,17 +172,29 @@ TENON_INLINE std::string text_of(PSID sid) {
   return text;
 }
 
+/// The user of this process, in `room`; null: GetLastError() has the reason.
+TENON_INLINE PSID user_in(std::span<std::byte> room) {
+  HANDLE token = nullptr;
+  if (!::OpenProcessToken(::GetCurrentProcess(), TOKEN_QUERY, &token)) return nullptr;
+  const Opened process(token);
+  DWORD size = 0;
+  if (!::GetTokenInformation(token, TokenUser, room.data(), static_cast<DWORD>(room.size()), &size)) return nullptr;
+  return reinterpret_cast<const TOKEN_USER*>(room.data())->User.Sid;
+}
+/// For user_in().
+struct alignas(TOKEN_USER) UserRoom : std::array<std::byte, sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE> {};
+
 TENON_INLINE bool is_known(PSID sid, WELL_KNOWN_SID_TYPE known) { return sid && ::IsWellKnownSid(sid, known); }
 
-/// Whether an entry of an access list lets somebody else than `owner`, the system and its administrators write.
-TENON_INLINE bool lets_others_write(const EXPLICIT_ACCESS_W& entry, PSID owner) {
+/// Whether an entry of an access list lets others than `owner`, `user`, the system and its administrators write.
+TENON_INLINE bool lets_others_write(const EXPLICIT_ACCESS_W& entry, PSID owner, PSID user) {
   constexpr DWORD kWrites = FILE_WRITE_DATA | FILE_APPEND_DATA | FILE_DELETE_CHILD | DELETE | WRITE_DAC | WRITE_OWNER |
                             GENERIC_WRITE | GENERIC_ALL;
   if (entry.grfAccessMode != GRANT_ACCESS && entry.grfAccessMode != SET_ACCESS) return false;
   if ((entry.grfAccessPermissions & kWrites) == 0 || entry.grfInheritance == INHERIT_ONLY_ACE) return false;
   if (entry.Trustee.TrusteeForm != TRUSTEE_IS_SID) return true;
   PSID sid = reinterpret_cast<PSID>(entry.Trustee.ptstrName);
-  return !(owner && ::EqualSid(sid, owner)) && !is_known(sid, WinLocalSystemSid) &&
+  return !(owner && ::EqualSid(sid, owner)) && !::EqualSid(sid, user) && !is_known(sid, WinLocalSystemSid) &&
          !is_known(sid, WinBuiltinAdministratorsSid) && !is_known(sid, WinCreatorOwnerSid);
 }
 
@@ -223,14 +248,9 @@ TENON_INLINE Failure trust_of(int fd, FileTrust& trust) {
                         &owner, nullptr, &rights, nullptr, &all);
   if (error != ERROR_SUCCESS) return {"GetSecurityInfo", static_cast<int>(error)};
   const Freed held(all, &::LocalFree);
-  HANDLE token = nullptr;
-  if (!::OpenProcessToken(::GetCurrentProcess(), TOKEN_QUERY, &token)) return detail::failed("OpenProcessToken");
-  const detail::Opened process(token);
-  alignas(TOKEN_USER) std::array<std::byte, sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE> room{};
-  DWORD size = 0;
-  if (!::GetTokenInformation(token, TokenUser, room.data(), static_cast<DWORD>(room.size()), &size))
-    return detail::failed("GetTokenInformation");
-  const PSID user = reinterpret_cast<const TOKEN_USER*>(room.data())->User.Sid;
+  detail::UserRoom room{};
+  const PSID user = detail::user_in(room);
+  if (!user) return detail::failed("GetTokenInformation");
   // What an administrator makes belongs to the group, as Windows is set up.
   trust.is_own = owner && (::EqualSid(owner, user) || detail::is_known(owner, WinBuiltinAdministratorsSid));
   trust.owner = detail::text_of(owner);
@@ -242,8 +262,8 @@ TENON_INLINE Failure trust_of(int fd, FileTrust& trust) {
   error = ::GetExplicitEntriesFromAclW(rights, &count, &entries);
   if (error != ERROR_SUCCESS) return {"GetExplicitEntriesFromAclW", static_cast<int>(error)};
   const Freed listed(entries, &::LocalFree);
-  trust.others_may_write = std::any_of(entries, entries + count, [owner](const EXPLICIT_ACCESS_W& entry) {
-    return detail::lets_others_write(entry, owner);
+  trust.others_may_write = std::any_of(entries, entries + count, [owner, user](const EXPLICIT_ACCESS_W& entry) {
+    return detail::lets_others_write(entry, owner, user);
   });
   return {};
 }
@@ -269,11 +289,14 @@ TENON_INLINE Failure open_folder(const std::filesystem::path& path, UniqueFd& op
   return detail::to_descriptor(folder, _O_RDONLY, opened);
 }
 TENON_INLINE Failure make_private_folder(const std::filesystem::path& path) {
-  // All rights for the owner, the system and its administrators, for what is made in it too; none from the folder above.
+  // All rights for this user, the system and its administrators, for what is made in it too; none from the folder above.
+  detail::UserRoom room{};
+  const PSID user = detail::user_in(room);
+  if (!user) return detail::failed("GetTokenInformation");
+  const std::string list = "D:P(A;OICI;FA;;;" + detail::text_of(user) + ")(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
   PSECURITY_DESCRIPTOR rights = nullptr;
-  if (!::ConvertStringSecurityDescriptorToSecurityDescriptorW(L"D:P(A;OICI;FA;;;OW)(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)",
-                                                              SDDL_REVISION_1, &rights, nullptr))
-    return detail::failed("ConvertStringSecurityDescriptorToSecurityDescriptorW");
+  if (!::ConvertStringSecurityDescriptorToSecurityDescriptorA(list.c_str(), SDDL_REVISION_1, &rights, nullptr))
+    return detail::failed("ConvertStringSecurityDescriptorToSecurityDescriptorA");
   const std::unique_ptr<void, HLOCAL(WINAPI*)(HLOCAL)> freed(rights, &::LocalFree);
   SECURITY_ATTRIBUTES attributes{sizeof attributes, rights, FALSE};
   return ::CreateDirectoryW(path.c_str(), &attributes) ? Failure{} : detail::failed("CreateDirectoryW");
@@ -321,6 +344,7 @@ TENON_INLINE void synchronise_folder_of(int /*folder*/, const std::filesystem::p
 TENON_INLINE Failure close_copy(int /*fd*/) { return {}; }
 TENON_INLINE Failure rename_in(int folder, const std::filesystem::path& from, const std::filesystem::path& to) {
   const std::wstring before = detail::path_in(folder, from), after = detail::path_in(folder, to);
+  if (detail::replace_open_file(before, after)) return {};
   return ::MoveFileExW(before.c_str(), after.c_str(), MOVEFILE_REPLACE_EXISTING) ? Failure{}
                                                                                  : detail::failed("MoveFileExW");
 }
@@ -356,6 +380,10 @@ TENON_INLINE void remove_by_signal(const char* path) noexcept {
 
 TENON_INLINE bool random_bits(std::uint64_t& bits) noexcept { return ::RtlGenRandom(&bits, sizeof bits); }
 TENON_INLINE std::uint64_t process_id() noexcept { return ::GetCurrentProcessId(); }
+TENON_INLINE std::size_t open_descriptor_count() {
+  DWORD count = 0;
+  return ::GetProcessHandleCount(::GetCurrentProcess(), &count) ? count : 0;
+}
 TENON_INLINE std::uint64_t machine_memory_bytes() noexcept {
   MEMORYSTATUSEX status{};
   status.dwLength = sizeof status;

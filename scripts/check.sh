@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo models decoders npu npu-clients va media gpu vm package python compat
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo models decoders npu npu-clients va media gpu vm windows package python compat
   chroot12-full chroot12 chroot13 npu13)
 
 check() {
@@ -309,6 +309,8 @@ check_vm() {
   source scripts/vm.sh
   TENON_VM_M2M=1 VM_PROGRAMS='VaPrograms.Ffmpeg*:VaPrograms.Vainfo*:VaGstreamer.*:*VaClips.*pyramid*:*VaClips.*hevc_b_mp4' TENON_VM_SECONDS="${TENON_VM_SECONDS:-1500}" test_vm
 }
+
+check_windows() { source scripts/check_windows.sh && check_windows; }  # That file's own, which takes this one's place.
 
 # ./dev demo and ./dev test from a fresh clone: with nothing installed, and beside Debian 12's own developer tools.
 check_chroot12() { scripts/chroot.sh bookworm; }

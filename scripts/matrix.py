@@ -41,6 +41,9 @@ def frameworks(found) -> str:
     rows = list(dict.fromkeys(pair["from"] for pair in found["pairs"]))
     said = {name: ", ".join(str(rows.index(context) + 1) for context in contexts) for name, contexts in found["frameworks"].items()}
     said |= {each["framework"]: f"none: {each['reason']}".replace("|", "/").replace("\n", " ") for each in found["absent"]}
+    for path in (pathlib.Path(__file__).parent.parent / "frameworks").glob("*/CMakeLists.txt"):
+        if other := re.search(r"^tenon_needs_system\((\w+) (?!Linux)(\w+)\)", path.read_text(), re.M):
+            said.setdefault(other[1], f"none: it is for {other[2]}, where the tool is not built yet")
     return "\n".join(["| framework or bridge | rows |", "|---|---|"] + [f"| {name} | {said[name]} |" for name in sorted(said)])
 
 

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ./dev check windows: what is built for Windows, cross-compiled by MinGW-w64 and tested under Wine with a display of its own (Xvfb), where
+# Direct3D 11 works on Mesa. Sourced by scripts/check.sh. TENON_WINDOWS_TARGETS names targets to build and test instead of all.
+
+PACKAGES_WINDOWS=(g++-mingw-w64-x86-64-posix wine64 xvfb xauth googletest libgl1-mesa-dri nlohmann-json3-dev libxxhash-dev cmake ninja-build pkg-config)
+# Libraries that Debian has no package of for Windows are built from its source packages.
+SOURCES_WINDOWS=(pugixml)
+WINDOWS_TESTS=(core_test store_test cpu_test null_test dlpack_test d3d11_test conformance_test)
+
+# windows_source PACKAGE: Debian's source package, unpacked in build/windows-sources. The machine's own lists of packages stay as they are.
+windows_source() {
+  local folder=$PWD/build/windows-sources
+  [ -d "$folder/$1" ] && return
+  mkdir -p "$folder"/{parts,lists/partial,cache,get}
+  sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/*.sources >"$folder/parts/source.sources" 2>/dev/null
+  grep -h '^deb ' /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | sed 's/^deb /deb-src /' >"$folder/parts/source.list"
+  local options=(-qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$folder/parts" -o Dir::State::lists="$folder/lists" -o Dir::Cache="$folder/cache")
+  apt-get "${options[@]}" update &&
+    (cd "$folder/get" && apt-get "${options[@]}" source --download-only "$1" >/dev/null 2>&1) || { echo "check: apt-get has no source package $1" >&2; return 1; }
+  mkdir -p "$folder/$1" && tar -xf "$folder/get/${1}"_*.orig.tar.* -C "$folder/$1" --strip-components=1
+}
+
+# windows_library FOLDER NAME: a CMake project, installed into build/windows-root.
+windows_library() {
+  [ -f "build/windows-root/.$2" ] && return
+  say "$2 for Windows"
+  cmake -S "$1" -B "build/windows-$2" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/windows.cmake" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_INSTALL_PREFIX="$PWD/build/windows-root" >"build/windows-$2.log" 2>&1 &&
+    cmake --build "build/windows-$2" --target install -j "$(nproc)" >>"build/windows-$2.log" 2>&1 || { tail -20 "build/windows-$2.log"; return 1; }
+  touch "build/windows-root/.$2"
+}
+
+windows_root() {
+  local root=build/windows-root name
+  mkdir -p "$root/include" "$root/share/cmake"
+  # Headers alone: those of this machine serve every system.
+  ln -sfn /usr/include/xxhash.h "$root/include/xxhash.h"
+  ln -sfn /usr/include/nlohmann "$root/include/nlohmann"
+  cp -r /usr/share/cmake/nlohmann_json "$root/share/cmake/"
+  windows_library /usr/src/googletest googletest || return 1
+  for name in "${SOURCES_WINDOWS[@]}"; do
+    windows_source "$name" && windows_library "build/windows-sources/$name" "$name" || return 1
+  done
+}
+
+check_windows() {
+  local targets test failed=0
+  read -r -a targets <<<"${TENON_WINDOWS_TARGETS:-${WINDOWS_TESTS[*]} tenon_graph}"
+  apt_install "${PACKAGES_WINDOWS[@]}" && windows_root || return 1
+  cmake --preset windows >build/windows.log 2>&1 || { tail -20 build/windows.log; return 1; }
+  cmake --build build/windows -j "$(nproc)" --target "${targets[@]}" >>build/windows.log 2>&1 || { grep -A5 -E 'error|undefined' build/windows.log | head -40; return 1; }
+  for test in "${targets[@]}"; do
+    [ -f "build/windows/tests/$test.exe" ] || continue
+    xvfb-run -a timeout 600 scripts/windows_run.sh "build/windows/tests/$test.exe" --gtest_brief=1 >"build/windows-$test.log" 2>&1 ||
+      { failed=1; grep -E '^\[  FAILED|Failure|error' "build/windows-$test.log" | head -20; }
+    printf '%-20s %s\n' "$test" "$(grep -E '^\[  (PASSED|SKIPPED)' "build/windows-$test.log" | head -2 | tr -d '\r' | tr '\n' ' ')"
+  done
+  return $failed
+}

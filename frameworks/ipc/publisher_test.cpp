@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// A publisher and its subscribers, in this process and in others: those that are good, slow, killed, and those that lie.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/frameworks/ipc/ipc.hpp>
+
+#include <tenon/frameworks/ipc/testing/peer.hpp>
+
+namespace tenon::ipc {
+namespace publisher_test {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr FrameInfo kInfo{kGray8, 64, 48};
+
+class IpcPublisher : public ::testing::Test {
+ protected:
+  IpcPublisher() {
+    char name[] = "/tmp/tenon_ipc_XXXXXX";
+    folder_ = ::mkdtemp(name);
+    path_ = folder_ + "/frames";
+    wanted_.fd = FdKind::kMemfd;
+  }
+  ~IpcPublisher() override { std::filesystem::remove_all(folder_); }
+
+  static Deadline soon() { return Clock::now() + 10s; }
+  Subscriber subscriber() {
+    Subscriber made(path_, soon());
+    made.begin();
+    return made;
+  }
+  /// A frame whose every byte is `value`, from the pool.
+  Frame frame(int value) {
+    Frame made = pool_.acquire(soon());
+    std::memset(made.plane(0).data(), value, 64 * 48);
+    return made;
+  }
+  static int value_of(const Frame& frame) {
+    const auto* const bytes = static_cast<const unsigned char*>(frame.plane(0).data());
+    for (std::size_t i = 1; i < 64 * 48; ++i)
+      if (bytes[i] != bytes[0]) return -1;
+    return bytes[0];
+  }
+  template <typename Holds>
+  static bool eventually(Holds holds) {
+    for (const Deadline end = soon(); Clock::now() < end; std::this_thread::sleep_for(1ms))
+      if (holds()) return true;
+    return false;
+  }
+  static void expect_balanced(const PublisherReport& report) {
+    EXPECT_EQ(report.sent, report.returned + report.taken_back + report.lost + report.held);
+  }
+  Code code_of_publisher(const std::string& path) {
+    try {
+      Publisher publisher(path);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return Code::kOk;
+  }
+
+  std::string folder_, path_;
+  Requirements wanted_;
+  cpu::FramePool pool_{kInfo, Publisher::wanted(), 6};
+};
+
+TEST_F(IpcPublisher, GivesEveryFrameToAllInPlace) {
+  Ledger ledger;
+  PublisherOptions options;
+  options.waits = true;
+  options.ledger = &ledger;
+  options.policy = ZeroCopy::kRequire;
+  options.stream = {kInfo, 25, true};
+  Publisher publisher(path_, options);
+  std::vector<std::jthread> readers;
+  std::vector<std::vector<int>> seen(3);
+  for (std::vector<int>& mine : seen) {
+    readers.emplace_back([&] {
+      Subscriber subscriber(path_, soon());
+      EXPECT_EQ(subscriber.stream().info, kInfo);
+      EXPECT_EQ(subscriber.stream().frames_per_second, 25);
+      EXPECT_TRUE(subscriber.stream().is_live);
+      EXPECT_EQ(subscriber.producer().pid, ::getpid());
+      while (const std::optional<Frame> got = subscriber.read(soon())) mine.push_back(value_of(*got));
+    });
+  }
+  ASSERT_TRUE(publisher.wait_for_subscribers(3, soon()));
+  std::vector<int> expected;
+  for (int i = 0; i < 200; ++i) {
+    expected.push_back(i);
+    ASSERT_EQ(publisher.publish(frame(i)), 3u);
+  }
+  EXPECT_TRUE(publisher.end(soon()));
+  readers.clear();
+  for (const std::vector<int>& mine : seen) EXPECT_EQ(mine, expected);
+  EXPECT_EQ(ledger.total().copied, 0u);
+  const PublisherReport report = publisher.report();
+  EXPECT_EQ(report.returned, 600u);
+  EXPECT_EQ(report.left_out + report.taken_back + report.lost + report.held + report.violations, 0u);
+  expect_balanced(report);
+}
+
+TEST_F(IpcPublisher, LeavesASlowSubscriberOutAndTakesItsFramesBack) {
+  PublisherOptions options;
+  options.max_held = 2;
+  options.patience = 1s;
+  Publisher publisher(path_, options);
+  Subscriber slow = subscriber(), good = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(2, soon()));
+  std::vector<Frame> held;
+  for (int i = 0; i < 5; ++i) {
+    publisher.publish(frame(i));
+    EXPECT_EQ(value_of(good.read(soon()).value()), i);
+    ASSERT_TRUE(eventually([&] { return publisher.report().returned == static_cast<std::uint64_t>(i) + 1; }));
+    if (i < 2) held.push_back(slow.read(soon()).value());
+  }
+  EXPECT_EQ(publisher.report().left_out, 3u);
+  ASSERT_TRUE(eventually([&] { return publisher.report().taken_back + publisher.report().lost == 2; }));
+  EXPECT_GE(publisher.report().taken_back, 1u);
+  EXPECT_EQ(publisher.report().subscribers, 1u);
+  EXPECT_EQ(pool_.pool().idle(), pool_.pool().size()) << "slots are missing";
+  try {
+    (void)slow.read(soon());
+    FAIL() << "it may read bytes of later frames";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+  }
+  held.clear();  // Too late, and harmless.
+  publisher.publish(frame(9));
+  EXPECT_EQ(value_of(good.read(soon()).value()), 9);
+  EXPECT_EQ(publisher.report().violations, 0u);
+  expect_balanced(publisher.report());
+}
+
+TEST_F(IpcPublisher, WaitsForAReadersWorkOnlyUntilThePatience) {
+  PublisherOptions options;
+  options.patience = 200ms;
+  Publisher publisher(path_, options);
+  Subscriber one = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  const auto work = make_ref<HostTimeline>("a reader");
+  publisher.publish(frame(1));
+  TimelinePoint point;
+  {
+    const Frame got = one.read(soon()).value();
+    point = work->next();
+    got.plane(0).memory()->hazards().read_until(point);
+  }
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(publisher.report().held, 1u) << "the reader's device still works on it";
+  work->advance(point.value());
+  EXPECT_TRUE(eventually([&] { return publisher.report().returned == 1; }));
+  publisher.publish(frame(2));
+  {
+    const Frame got = one.read(soon()).value();
+    point = work->next();
+    got.plane(0).memory()->hazards().read_until(point);
+  }
+  EXPECT_TRUE(eventually([&] { return publisher.report().taken_back == 1; })) << "a fence that is never reached";
+  work->advance(point.value());
+}
+
+TEST_F(IpcPublisher, OutlivesSubscribersThatAreKilled) {
+  PublisherOptions options;
+  options.waits = true;
+  options.max_held = 4;
+  for (int round = 0; round < 3; ++round) {
+    // Forked before this process has threads of the publisher.
+    tenon_test::PeerProcess dies([&](Link&) {
+      Subscriber subscriber(path_, soon());
+      std::vector<Frame> held;
+      for (;;) held.push_back(subscriber.read(soon()).value());
+    });
+    tenon_test::PeerProcess lives([&](Link&) {
+      Subscriber subscriber(path_, soon());
+      int expected = 0;
+      while (const std::optional<Frame> got = subscriber.read(soon()))
+        if (value_of(*got) != expected++) throw std::runtime_error("another frame");
+      if (expected != 100) throw std::runtime_error("frames are missing");
+    });
+    Publisher publisher(path_, options);
+    ASSERT_TRUE(publisher.wait_for_subscribers(2, soon()));
+    for (int i = 0; i < 100; ++i) {
+      if (i == 4) dies.kill();
+      publisher.publish(frame(i));
+    }
+    EXPECT_TRUE(publisher.end(soon()));
+    EXPECT_EQ(lives.wait(), 0);
+    ASSERT_TRUE(eventually([&] { return publisher.report().held == 0; }));
+    EXPECT_EQ(publisher.report().lost, 4u) << "what the killed process held";
+    EXPECT_EQ(publisher.report().violations, 0u);
+    expect_balanced(publisher.report());
+    EXPECT_EQ(pool_.pool().idle(), pool_.pool().size());
+  }
+}
+
+TEST_F(IpcPublisher, IsMissedWhenItIsKilled) {
+  tenon_test::PeerProcess producer([&](Link&) {
+    Publisher publisher(path_);
+    publisher.wait_for_subscribers(1, soon());
+    const Frame made = frame(5);
+    for (;;) {
+      publisher.publish(made);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  Subscriber one = subscriber();
+  const Frame held = one.read(soon()).value();
+  producer.kill();
+  EXPECT_THROW(
+      {
+        for (;;) (void)one.read(soon());
+      },
+      Error);
+  EXPECT_EQ(value_of(held), 5) << "the memory stays as long as it is held";
+  Publisher next(path_);  // The socket file that was left behind is replaced.
+  Subscriber again = subscriber();
+  EXPECT_TRUE(next.wait_for_subscribers(1, soon()));
+}
+
+TEST_F(IpcPublisher, DisconnectsLiars) {
+  Publisher publisher(path_);
+  Subscriber good = subscriber();
+  std::uint64_t lies = 0;
+  const auto lie = [&](auto say) {
+    const UniqueFd socket = detail::connect_to(path_);
+    Link greeting(UniqueFd::duplicate(socket.get()));
+    ASSERT_TRUE(greeting.send_hello({}));
+    ASSERT_TRUE(publisher.wait_for_subscribers(2, soon()));
+    say(socket.get());
+    ++lies;
+    EXPECT_TRUE(eventually([&] { return publisher.report().violations == lies; })) << lies;
+    EXPECT_TRUE(eventually([&] { return publisher.report().subscribers == 1; }));
+  };
+  const auto send = [](int socket, const auto& message) {
+    (void)::send(socket, &message, sizeof message, MSG_NOSIGNAL);
+  };
+  lie([&](int socket) { send(socket, "no message of this protocol"); });
+  lie([&](int socket) {
+    wire::Release release;  // For a frame that it does not have.
+    release.header.kind = static_cast<std::uint16_t>(wire::Kind::kRelease);
+    release.header.sequence = 7;
+    send(socket, release);
+  });
+  lie([&](int socket) { send(socket, wire::Hello{{wire::kMagic, wire::kVersion, 1, 0}}); });  // Greets twice.
+  lie([&](int socket) { send(socket, wire::End{{wire::kMagic, wire::kVersion, 5, 0}}); });
+  lie([&](int socket) {
+    publisher.publish(frame(1));  // It gives the same frame back twice.
+    wire::Release release;
+    release.header.kind = static_cast<std::uint16_t>(wire::Kind::kRelease);
+    release.header.sequence = 1;
+    send(socket, release);
+    send(socket, release);
+  });
+  EXPECT_EQ(value_of(good.read(soon()).value()), 1);
+  publisher.publish(frame(2));
+  EXPECT_EQ(value_of(good.read(soon()).value()), 2) << "the good one is not disturbed";
+}
+
+TEST_F(IpcPublisher, LetsNoReaderWrite) {
+  Publisher publisher(path_);
+  Subscriber one = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  publisher.publish(frame(1));
+  const Frame got = one.read(soon()).value();
+  EXPECT_FALSE(got.plane(0).is_writable());
+  EXPECT_NE(::write(fd(got.plane(0)), "x", 1), 1) << "the descriptor can be written to";
+}
+
+TEST_F(IpcPublisher, CopiesWhatHasNoDescriptorOnceAndBooksIt) {
+  Ledger ledger;
+  PublisherOptions options;
+  options.ledger = &ledger;
+  Publisher publisher(path_, options);
+  Subscriber one = subscriber(), two = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(2, soon()));
+  const Frame plain = Frame::allocate(kInfo);
+  std::memset(plain.plane(0).data(), 3, 64 * 48);
+  EXPECT_EQ(publisher.publish(plain), 2u);
+  EXPECT_EQ(ledger.total().copied, 64u * 48u);
+  EXPECT_EQ(value_of(one.read(soon()).value()), 3);
+  EXPECT_EQ(value_of(two.read(soon()).value()), 3);
+  const Tensor tensor({element::f32, {4}, {}}, IpcMemory::allocate(context(), 64));
+  EXPECT_EQ(publisher.publish(tensor), 2u);
+  EXPECT_EQ(std::get<Tensor>(one.receive(soon()).value().what).info(), tensor.info());
+  EXPECT_THROW((void)two.read(soon()), Error) << "a tensor is no frame";
+}
+
+TEST_F(IpcPublisher, ForbidsCopiesUnderRequire) {
+  PublisherOptions options;
+  options.policy = ZeroCopy::kRequire;
+  Publisher publisher(path_, options);
+  EXPECT_THROW((void)publisher.publish(Frame::allocate(kInfo)), Error);
+  EXPECT_THROW((void)publisher.publish(Frame()), Error);
+}
+
+TEST_F(IpcPublisher, HasABoundOfSubscribersAndOfSilence) {
+  PublisherOptions options;
+  options.max_subscribers = 2;
+  options.greeting = 300ms;
+  Publisher publisher(path_, options);
+  const UniqueFd silent = detail::connect_to(path_);
+  Subscriber one = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  EXPECT_THROW((void)Subscriber(path_, Clock::now() + 1s), Error);
+  EXPECT_EQ(publisher.report().refused, 1u);
+  EXPECT_EQ(publisher.publish(frame(1)), 1u) << "nothing is sent before a greeting";
+  EXPECT_TRUE(eventually([&] { return publisher.report().refused == 2; })) << "the silent one stays";
+  const Subscriber two = subscriber();
+  EXPECT_TRUE(publisher.wait_for_subscribers(2, soon()));
+}
+
+TEST_F(IpcPublisher, OwnsItsSocketAndNothingElse) {
+  {
+    Publisher publisher(path_);
+    struct stat status {};
+    ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u) << "others may connect";
+    EXPECT_EQ(code_of_publisher(path_), Code::kAlreadyExists);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  std::ofstream(path_) << "a file";
+  EXPECT_EQ(code_of_publisher(path_), Code::kInvalidArgument);
+  EXPECT_TRUE(std::filesystem::exists(path_)) << "a file was removed";
+  EXPECT_EQ(code_of_publisher(folder_ + "/none/frames"), Code::kNotFound);
+  EXPECT_EQ(code_of_publisher(folder_ + "/" + std::string(200, 'x')), Code::kInvalidArgument);
+  EXPECT_EQ(code_of_publisher(""), Code::kInvalidArgument);
+  PublisherOptions none;
+  none.max_held = 0;
+  EXPECT_THROW(Publisher(folder_ + "/x", none), Error);
+}
+
+TEST_F(IpcPublisher, SaysWhereNoneIs) {
+  try {
+    (void)Subscriber(path_, Clock::now() + 20ms);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kNotFound);
+    EXPECT_THAT(error.what(), HasSubstr(path_));
+    EXPECT_EQ(error.native_api(), "connect");
+  }
+}
+
+}  // namespace publisher_test
+}  // namespace tenon::ipc

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unix sockets that carry packets with descriptors: made, listened at, connected, with the credentials of the other end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <tenon/core/policy.hpp>
+#include <tenon/frameworks/cpu/fd.hpp>
+#include <tenon/frameworks/ipc/wire.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace ipc {
+
+using cpu::UniqueFd;
+
+/// The process at the other end of a socket, as the kernel knows it.
+struct Peer {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+namespace detail {
+
+/// Two connected ends. @errors kResourceExhausted
+std::pair<UniqueFd, UniqueFd> socket_pair();
+
+/// A socket that listens at `path`, which only this user can reach (mode 0600). A socket file that a process left behind is replaced.
+/// @errors kInvalidArgument: a path that is too long, or where another kind of file is; kAlreadyExists: a process listens there;
+/// kPermissionDenied, kNotFound, kInternal with the native call.
+UniqueFd listen_at(const std::string& path);
+
+/// @errors kNotFound, kUnavailable: nothing listens there; kPermissionDenied; kInvalidArgument: a path that is too long.
+UniqueFd connect_to(const std::string& path);
+
+/// @errors kInternal
+Peer peer_of(int socket);
+
+/// A packet as it came.
+struct Packet {
+  alignas(8) std::array<std::byte, wire::kMaxBytes> bytes{};
+  std::size_t size = 0;
+  std::array<UniqueFd, wire::kMaxDescriptors> descriptors;
+  std::size_t descriptor_count = 0;
+};
+
+enum class Got : std::uint8_t { kPacket, kNothing, kClosed };
+
+/// Takes the next packet, if there is one. @errors kDataLoss: it does not fit, in bytes or descriptors, so that it is none of
+/// this protocol; kInternal with the native call.
+Got take(int socket, Packet& packet);
+
+enum class Put : std::uint8_t { kSent, kFull, kClosed };
+
+/// Sends a packet without waiting. The caller keeps the descriptors. @errors kInternal, kResourceExhausted with the native call.
+Put put(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
+
+}  // namespace detail
+}  // namespace ipc
+}  // namespace v1
+}  // namespace tenon

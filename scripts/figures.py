@@ -58,6 +58,16 @@ GSTREAMER = [
 # Caps, as ROWS; and those that were seen before, which cost no parsing.
 CAPS = ("caps to FrameInfo / gst_video_info_from_caps", "Caps/video_caps", "Caps/floor/gst_video_info_from_caps", 1.2)
 CACHED_CAPS = ("caps that were seen before / gst_video_info_from_caps", "Caps/cached", "Caps/floor/gst_video_info_from_caps", 1)
+# Rows of the table of other processes: the subject, the benchmark, and the aim in us (None: no target stated). Real time, since two processes
+# take part.
+PROCESSES = [
+    ("over a link, as a pool's frames go", "Ipc/link/1080p_nv12/real_time", 15),
+    ("the same with a fence each way: the frame is still written when it goes, and still read when it comes back",
+     "Ipc/link/1080p_nv12/fences/real_time", None),
+    ("by a publisher, whose thread takes it back, from and to a pool", "Ipc/publisher/1080p_nv12/real_time", None),
+    ("floor: two packets of these sizes, without frames", "Ipc/floor/two_packets/real_time", None),
+    ("through a pipe, and a byte back", "Ipc/pipe_with_copies/1080p_nv12/real_time", None),
+]
 TO_NS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -139,7 +149,26 @@ def gstreamer(folder: pathlib.Path) -> str:
     return "\n".join(lines)
 
 
+def processes(folder: pathlib.Path) -> str:
+    """The table of frames that go to another process; empty if one of its rows was not measured."""
+    found, machine = median_runs(folder, "ipc_bench.json")
+    if not all(name in found for _, name, _ in PROCESSES):
+        return ""
+    lines = [f"Medians, {datetime.date.today()}, {machine}; `./dev bench ipc` makes this table.", "",
+             "| a 1080p frame to another process and back | time | aim | copied | allocations |", "|---|---|---|---|---|"]
+    for title, name, aim in PROCESSES:
+        run = found[name]
+        us = run["real_time"] * TO_NS[run["time_unit"]] / 1e3
+        verdict = "" if aim is None else f"at most {aim} us{missed(us, aim)}"
+        copied = f"{run['copied_bytes']:,.0f} B" if "copied_bytes" in run else ""
+        lines.append(f"| {title} | {us:.1f} us | {verdict} | {copied} | {format(run['allocs'], '.2f') if 'allocs' in run else ''} |")
+    return "\n".join(lines)
+
+
 def main() -> int:
+    if of_processes := processes(pathlib.Path("out/bench")):
+        print(of_processes)
+        tables.write("processes", of_processes)
     if of_gstreamer := gstreamer(pathlib.Path("out/bench")):
         print(of_gstreamer)
         tables.write("gstreamer", of_gstreamer)

@@ -19,6 +19,7 @@ void add_pipeline(CLI::App& app);
 void add_va_env(CLI::App& app);
 void add_route(CLI::App& app);
 void add_run(CLI::App& app);
+void add_serve_frames(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_query(CLI::App& app);
 void add_compile(CLI::App& app);

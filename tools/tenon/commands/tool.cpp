@@ -18,6 +18,8 @@ constexpr const char* kExamples =
     "\nExamples:\n"
     "  tenon run clip.mp4 --model detector.onnx --device CPU --save out.mp4\n"
     "  tenon pipeline cameras.json    sources, models and sinks, connected by a file (tenon elements lists them)\n"
+    "  tenon serve-frames clip.mp4 --socket frames.sock    decodes once, for tenon run ipc:frames.sock in other "
+    "processes\n"
     "  tenon matrix                   which frameworks truly share memory on this machine\n"
     "  tenon route cpu ffmpeg         the way from one to the other, and why others are refused\n"
     "  tenon bench --model m.onnx --device CPU\n"
@@ -56,6 +58,7 @@ int main(int argc, const char* const* argv) {
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   add_run(app);
   add_pipeline(app);
+  add_serve_frames(app);
   add_elements(app);
   add_bench(app);
   add_query(app);

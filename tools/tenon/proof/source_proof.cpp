@@ -127,6 +127,8 @@ HopProof prove_written_over(FrameSource& source) {
 }
 
 HopProof prove(FrameSource& source, const Frame& last) {
+  if (source.kind() == FrameSource::Kind::kProcess)
+    return {Proof::kClaimed, "another process writes the frames, and lets no reader write to them"};
   if (source.kind() != FrameSource::Kind::kFile) return prove_written_over(source);
   if (source.decodes_by_va()) return prove_surface_of(source, last);
   source.close();

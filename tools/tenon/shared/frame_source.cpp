@@ -39,7 +39,14 @@ bool is_launch_line(const std::string& input) {
   return input.find('!') != std::string::npos && !std::filesystem::exists(input, none);
 }
 
+/// "ipc:frames.sock": the socket of a process that serves frames.
+bool is_socket(const std::string& input) {
+  std::error_code none;
+  return input.starts_with("ipc:") && !std::filesystem::exists(input, none);
+}
+
 Kind kind_of(const std::string& input) {
+  if (is_socket(input)) return Kind::kProcess;
   if (is_launch_line(input)) return Kind::kLaunchLine;
 #ifdef TENON_HAS_CAMERAS
   if (v4l2::gives_pictures(input)) return Kind::kCamera;
@@ -105,20 +112,26 @@ void check_gstreamer() {
   }
 }
 
-elements::AnyElement make(const SourceOptions& options, Kind kind, std::size_t camera_buffers) {
-  elements::Environment environment;
-  environment.ledger = options.ledger;
+elements::NodeSpec node_of(const SourceOptions& options, Kind kind, std::size_t camera_buffers) {
   switch (kind) {
     case Kind::kLaunchLine:
       check_gstreamer();
-      return elements::make_element(
-          "gst_source", {{"line", options.input}, {"decode", options.va_node.empty() ? "auto" : "va"}}, environment);
+      return {"gst_source", "", {{"line", options.input}, {"decode", options.va_node.empty() ? "auto" : "va"}}};
     case Kind::kCamera:
-      return elements::make_element("camera", camera_settings(options, camera_buffers), environment);
+      return {"camera", "", camera_settings(options, camera_buffers)};
+    case Kind::kProcess:
+      return {"ipc", "", {{"socket", options.input}}};
     case Kind::kFile:
       break;
   }
-  return elements::make_element("file", file_settings(options), environment);
+  return {"file", "", file_settings(options)};
+}
+
+elements::AnyElement make(const SourceOptions& options, Kind kind, std::size_t camera_buffers) {
+  elements::Environment environment;
+  environment.ledger = options.ledger;
+  const elements::NodeSpec node = node_of(options, kind, camera_buffers);
+  return elements::make_element(node.element, node.parameters, environment);
 }
 
 /// The joined requirements of all readers; if they exclude each other, those of the first. Frames are then converted for the
@@ -133,6 +146,12 @@ Requirements joined(std::span<const Party> readers) {
 }
 
 }  // namespace
+
+elements::NodeSpec source_node(const SourceOptions& options) {
+  const Kind kind = kind_of(options.input);
+  check_settings(options, kind);
+  return node_of(options, kind, std::min(options.in_flight + 2 * kWithDriver, kMostCameraBuffers));
+}
 
 FrameSource::FrameSource(SourceOptions options)
     : options_(std::move(options)),
@@ -196,7 +215,7 @@ std::optional<Frame> FrameSource::read(Deadline deadline) {
   if (!frame) return frame;
   note(*frame);
   const bool is_surface = kind_ == Kind::kFile && decodes_by_va();
-  if (!is_surface && kind_ != Kind::kLaunchLine) return frame;
+  if (!is_surface && kind_ != Kind::kLaunchLine && kind_ != Kind::kProcess) return frame;
   if (is_surface) surface_ = *frame;
   router_.add(frame->plane(0).context());
   MapOptions map;

@@ -17,6 +17,7 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/elements/element.hpp>
+#include <tenon/elements/pipeline_spec.hpp>
 
 namespace tenon::tool {
 
@@ -36,11 +37,14 @@ struct SourceOptions {
   bool asks_a_camera() const { return format.fourcc || width_px || height_px || fps != 0; }
 };
 
+/// The input as a node of a pipeline. @errors kInvalidArgument: a camera's settings for another input; kUnavailable: no GStreamer.
+elements::NodeSpec source_node(const SourceOptions& options);
+
 /// An open input. @thread one at a time.
 class FrameSource {
  public:
   /// The element that reads the input.
-  enum class Kind : std::uint8_t { kFile, kCamera, kLaunchLine };
+  enum class Kind : std::uint8_t { kFile, kCamera, kLaunchLine, kProcess };
 
   /// @errors as the element's; kInvalidArgument: a camera's settings for another input; kUnavailable: no GStreamer.
   explicit FrameSource(SourceOptions options);
@@ -51,8 +55,8 @@ class FrameSource {
   const FrameInfo& info() const { return info_; }
   /// Frames per second; 0: unknown.
   double fps() const { return opened_.frames_per_second; }
-  /// Whether it is a camera or a stream, whose end is not known in advance and which cannot be played twice.
-  bool live() const { return opened_.is_live; }
+  /// Whether it is a camera, a stream, or another process, whose end is not known in advance and which cannot be played twice.
+  bool live() const { return opened_.is_live || kind_ == Kind::kProcess; }
   /// The encoding that arrives ("h264", "nv12"), the memory of the frames ("pool(memfd)"), and what was lost.
   elements::SourceReport report() const;
   /// The number of different buffers of all frames so far; the number of frames if there were too many buffers for a pool.

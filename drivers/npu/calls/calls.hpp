@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include <level_zero/ze_api.h>
 
@@ -17,6 +18,11 @@
 #include <tenon/frameworks/level_zero/abi/system_memory.hpp>
 
 namespace tenon::npu {
+
+class Device;
+
+/// What zeDeviceGetProperties and zesDeviceGetProperties call the device.
+std::string device_name(const Device& device);
 
 namespace calls {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // zeCommandListAppend*: each checks its arguments, keeps their memory alive and adds one command.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -26,6 +27,7 @@ class Copy final : public Command {
   bool may_wait() const noexcept override { return from_->is_dma_buf() || to_->is_dma_buf(); }
   bool uses(const Allocation& memory) const noexcept override { return to_.get() == &memory || from_.get() == &memory; }
 
+  std::uint64_t moved_bytes() const noexcept override { return size_; }
   const char* name() const noexcept override { return "copy"; }
 
  private:
@@ -56,6 +58,9 @@ class CopyRegion final : public Command {
   bool may_wait() const noexcept override { return from_->is_dma_buf() || to_->is_dma_buf(); }
   bool uses(const Allocation& memory) const noexcept override { return to_.get() == &memory || from_.get() == &memory; }
 
+  std::uint64_t moved_bytes() const noexcept override {
+    return std::uint64_t{to_box_.width} * to_box_.height * to_box_.depth;
+  }
   const char* name() const noexcept override { return "copy region"; }
 
  private:
@@ -78,13 +83,16 @@ class Fill final : public Command {
         std::memset(data_, std::to_integer<int>(pattern_[0]), size_);
         return ZE_RESULT_SUCCESS;
       }
-      for (std::size_t at = 0; at < size_; at += pattern_size_) std::memcpy(data_ + at, pattern_.data(), pattern_size_);
+      // The last pattern may be cut off.
+      for (std::size_t at = 0; at < size_; at += pattern_size_)
+        std::memcpy(data_ + at, pattern_.data(), std::min(pattern_size_, size_ - at));
       return ZE_RESULT_SUCCESS;
     });
   }
   bool may_wait() const noexcept override { return memory_->is_dma_buf(); }
   bool uses(const Allocation& memory) const noexcept override { return memory_.get() == &memory; }
 
+  std::uint64_t moved_bytes() const noexcept override { return size_; }
   const char* name() const noexcept override { return "fill"; }
 
  private:
@@ -176,6 +184,7 @@ class GraphExecute final : public Command {
   GraphRun* graph_run() noexcept override { return run_.get(); }
   bool rounds_depend_on_data() const noexcept override { return run_->rounds_depend_on_data(); }
 
+  std::uint64_t moved_bytes() const noexcept override { return run_->moved_bytes(); }
   const char* name() const noexcept override { return "graph"; }
 
  private:
@@ -253,6 +262,14 @@ ze_result_t check_same(const CommandList& list, const GraphObject& graph) {
 }
 
 }  // namespace
+
+ze_result_t append_command(ze_command_list_handle_t handle, std::unique_ptr<Command> given, ze_event_handle_t signal,
+                           std::uint32_t wait_count, const ze_event_handle_t* waits) noexcept {
+  return append(handle, signal, wait_count, waits, [&](CommandList&, std::unique_ptr<Command>* command) {
+    *command = std::move(given);
+    return ZE_RESULT_SUCCESS;
+  });
+}
 
 ze_result_t append_graph_initialize(ze_command_list_handle_t handle, std::shared_ptr<GraphObject> graph,
                                     ze_event_handle_t signal, std::uint32_t wait_count,
@@ -346,8 +363,6 @@ ze_result_t append_memory_fill(ze_command_list_handle_t handle, void* data, cons
     if (!data || !pattern) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     if (pattern_size == 0 || pattern_size > kMaxFillPattern || (pattern_size & (pattern_size - 1)) != 0)
       return fail(ZE_RESULT_ERROR_INVALID_SIZE, "a pattern has 1, 2, 4 ... 128 bytes");
-    if (size % pattern_size != 0)
-      return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the range is not a multiple of the pattern");
     Memory memory = memory_of(list, data, size, true);
     if (!memory) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     *command = std::make_unique<Fill>(std::move(memory), data, size, pattern, pattern_size);

@@ -82,8 +82,8 @@ ze_result_t context_set_properties(ze_context_handle_t handle, abi::ContextNpuPr
 ze_result_t context_release_memory(ze_context_handle_t handle) {
   Ref<Context> context;
   if (const ze_result_t result = acquire(handle, &context)) return result;
-  // Graphs evict their own memory; this returns the freed memory cached by the C library.
-  ::malloc_trim(0);
+  context->prune();
+  ::malloc_trim(0);  // Returns the freed memory that the C library keeps.
   return ZE_RESULT_SUCCESS;
 }
 

@@ -135,8 +135,8 @@ TEST_F(NpuCopyRegion, AdviceOfNewerVersionsIsTaken) {
             ZE_RESULT_ERROR_INVALID_ENUMERATION);
 }
 
-TEST_F(NpuCopyRegion, ImmediateListsAreClosedAndResetWithoutEffect) {
-  EXPECT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
+TEST_F(NpuCopyRegion, ImmediateListsAreNotClosedAndResetWithoutEffect) {
+  EXPECT_EQ(zeCommandListClose(list), ZE_RESULT_ERROR_UNINITIALIZED);
   EXPECT_EQ(zeCommandListReset(list), ZE_RESULT_SUCCESS);
   const unsigned char six = 6;
   EXPECT_EQ(zeCommandListAppendMemoryFill(list, to, &six, 1, 1, nullptr, 0, nullptr), ZE_RESULT_SUCCESS);

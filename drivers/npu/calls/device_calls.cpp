@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // zeDevice*: properties of a device. Values are the machine's, or 0 if unknown.
-#include <cstdio>
 #include <cstring>
+#include <string>
 
 #include <tenon/drivers/npu/calls/calls.hpp>
 #include <tenon/drivers/npu/calls/extensions.hpp>
@@ -37,6 +37,11 @@ void copy_name(char (&to)[kSize], const char* from) {
 }
 
 }  // namespace
+
+std::string device_name(const Device& device) {
+  if (is_as_hardware()) return "Intel(R) AI Boost";
+  return "Tenon(TM) software NPU " + std::to_string(device.platform().number);
+}
 
 namespace calls {
 
@@ -80,12 +85,15 @@ ze_result_t device_get_properties(ze_device_handle_t handle, ze_device_propertie
   properties->kernelTimestampValidBits = 64;
   const auto uuid = device->uuid();
   std::memcpy(properties->uuid.id, uuid.data(), uuid.size());
-  std::snprintf(properties->name, sizeof properties->name, "Tenon(TM) software NPU %u", platform.number);
-  return visit_chain(properties->pNext, [](std::uint32_t stype, const abi::ChainLink* link) {
+  const std::string name = device_name(*device);
+  copy_name(properties->name, name.c_str());
+  return visit_chain(properties->pNext, [&](std::uint32_t stype, const abi::ChainLink* link) {
     if (stype == abi::kMutableListPropertiesType && is_offered("mutable")) {
       auto* mutable_lists = reinterpret_cast<abi::MutableListProperties*>(const_cast<abi::ChainLink*>(link));
       mutable_lists->list_flags = 0;
-      mutable_lists->command_flags = kMutableChanges;
+      mutable_lists->command_flags = kAnnouncedChanges;
+    } else if (stype == abi::DeviceIpVersion{}.stype) {
+      reinterpret_cast<abi::DeviceIpVersion*>(const_cast<abi::ChainLink*>(link))->version = platform.number;
     }
     return ZE_RESULT_SUCCESS;
   });

@@ -76,7 +76,7 @@ ze_result_t driver_get_api_version(ze_driver_handle_t handle, ze_api_version_t* 
   Ref<Driver> driver;
   if (const ze_result_t result = acquire(handle, &driver)) return result;
   if (!version) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  *version = static_cast<ze_api_version_t>(kApiVersion);
+  *version = static_cast<ze_api_version_t>(api_version());
   return ZE_RESULT_SUCCESS;
 }
 

@@ -147,8 +147,31 @@ void expect_handles_begin_with_tables(std::uint32_t version, const std::vector<c
       EXPECT_EQ(pointers[0]->tables[i][k], expected[k])
           << names[i] << " " << k << " of a loader " << std::hex << version;
   }
-  for (int i = 1; i < 4; ++i)
-    EXPECT_EQ(pointers[i]->is_valid, 0) << "tools, system management and runtime are not here";
+  EXPECT_EQ(pointers[3]->is_valid, 0) << "the runtime is not here";
+  // Metrics and system management, in the order of zet_dditable_driver_t and zes_dditable_driver_t.
+  const std::vector<const char*> tools[] = {
+      {"MetricProgrammableExp", "MetricTracerExp", "MetricDecoderExp", "Device", "DeviceExp", "Context", "CommandList",
+       "CommandListExp", "Module", "Kernel", "Metric", "MetricExp", "MetricGroup", "MetricGroupExp", "MetricStreamer",
+       "MetricQueryPool", "MetricQuery", "TracerExp", "Debug"},
+      {"Global",      "Device",      "DeviceExp",   "Driver",
+       "DriverExp",   "Overclock",   "Scheduler",   "PerformanceFactor",
+       "Power",       "Frequency",   "Engine",      "Standby",
+       "Firmware",    "FirmwareExp", "Memory",      "FabricPort",
+       "Temperature", "Psu",         "Fan",         "Led",
+       "Ras",         "RasExp",      "Diagnostics", "VFManagementExp"}};
+  const char* const prefixes[] = {"zetGet", "zesGet"};
+  for (std::size_t group = 0; group < 2; ++group) {
+    EXPECT_EQ(pointers[group + 1]->is_valid, 1);
+    for (std::size_t i = 0; i < tools[group].size(); ++i) {
+      const std::string name = prefixes[group] + std::string(tools[group][i]) + "ProcAddrTable";
+      std::array<const void*, 64> expected{};
+      const auto get = library.find<GetTable>(name.c_str());
+      ASSERT_TRUE(get) << name;
+      ASSERT_EQ(get(asked, expected.data()), ZE_RESULT_SUCCESS) << name;
+      for (std::size_t k = 0; k < expected.size() && expected[k]; ++k)
+        EXPECT_EQ(pointers[group + 1]->tables[i][k], expected[k]) << name << " " << k;
+    }
+  }
 }
 
 TEST(NpuLibrary, HandlesBeginWithTheTablesOfTheirCalls) {

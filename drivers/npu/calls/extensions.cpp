@@ -11,6 +11,7 @@
 #include <tenon/drivers/npu/calls/calls.hpp>
 #include <tenon/drivers/npu/calls/extensions.hpp>
 #include <tenon/drivers/npu/calls/queue_calls.hpp>
+#include <tenon/drivers/npu/calls/tools_calls.hpp>
 #include <tenon/drivers/npu/instrument/instrument.hpp>
 #include <tenon/drivers/npu/objects/device.hpp>
 #include <tenon/drivers/npu/objects/settings.hpp>
@@ -57,7 +58,7 @@ ze_result_t get_extension(ze_driver_handle_t driver, abi::DriverNpuExtension* ex
   return calls::driver_get_extension_function_address(driver, extension->name, extension->table);
 }
 
-/// Calls newer than Debian 12's loader, for clients that use it.
+/// Calls newer than Debian 12's loader, for clients that use it, and those that have no table.
 std::span<const TableEntry> calls_by_name() {
   static const TableEntry entries[] = {
       entry<"zeInitDrivers", calls::init_drivers>(0),
@@ -71,6 +72,10 @@ std::span<const TableEntry> calls_by_name() {
       entry<"zeEventQueryKernelTimestampsExt", calls::event_query_kernel_timestamps_ext>(0),
       entry<"zeEventGetEventPool", calls::event_get_pool>(0),
       entry<"zeEventPoolGetContextHandle", calls::event_pool_get_context>(0),
+      entry<"zexDiskCacheSetSize", calls::disk_cache_set_size>(0),
+      entry<"zexDiskCacheGetSize", calls::disk_cache_get_size>(0),
+      entry<"zexDiskCacheGetDirectory", calls::disk_cache_get_directory>(0),
+      entry<"zexContextSetIdlePruningTimeout", calls::context_set_idle_pruning_timeout>(0),
   };
   return entries;
 }
@@ -120,6 +125,8 @@ void report_unknown_settings() {
   });
   if (!is_instrumented()) return;
   auto tables = named_tables();
+  const auto tools = named_tool_tables();
+  tables.insert(tables.end(), tools.begin(), tools.end());
   tables.insert(tables.end(), {calls_by_name(), calls_of_extensions(), named_graph_calls(), named_profiling_calls()});
   report_unknown_failures(tables);
 }

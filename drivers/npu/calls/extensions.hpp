@@ -21,8 +21,13 @@ void report_unknown_settings();
 
 /// Every call that can be traced or made to fail, for checking names.
 std::vector<std::span<const TableEntry>> named_tables();
+std::vector<std::span<const TableEntry>> named_tool_tables();
 std::span<const TableEntry> named_graph_calls();
 std::span<const TableEntry> named_profiling_calls();
+
+/// What a handle's second and third pointer lead to: the tables of tools and of system management.
+const void* tools_dispatch() noexcept;
+const void* sysman_dispatch() noexcept;
 
 /// The table of the profiling extension.
 abi::ProfilingTable* profiling_table() noexcept;

@@ -6,6 +6,7 @@
 #include <tenon/drivers/npu/run/graph.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include <tenon/core/host.hpp>
@@ -21,15 +22,17 @@ struct Source {
   std::span<const std::uint8_t> input;
   const char* build_flags = nullptr;
   std::uint32_t flags = 0;
+  std::optional<std::uint64_t> input_hash;
 };
 
 ze_result_t read_source(const abi::GraphDescriptor* descriptor, std::uint32_t flags, Source* source) {
   if (!descriptor) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  if (const ze_result_t result = visit_chain(descriptor->next, [](std::uint32_t, const auto*) {
-        return ZE_RESULT_SUCCESS;  // The model's own kernels, or a hash that is not needed:
-                                   // neither changes the graph.
-      }))
-    return result;
+  const ze_result_t visited = visit_chain(descriptor->next, [&](std::uint32_t stype, const abi::ChainLink* link) {
+    if (stype == static_cast<std::uint32_t>(abi::GraphStructure::kInputHash))
+      source->input_hash = reinterpret_cast<const abi::GraphInputHash*>(link)->hash;
+    return ZE_RESULT_SUCCESS;  // Other links are the model's own kernels, which do not change the graph.
+  });
+  if (visited != ZE_RESULT_SUCCESS) return visited;
   if (!descriptor->input) return fail(ZE_RESULT_ERROR_INVALID_NULL_POINTER, "a graph descriptor has no input");
   if (descriptor->input_size == 0) return fail(ZE_RESULT_ERROR_INVALID_SIZE, "a graph descriptor's input is empty");
   source->format = descriptor->format;
@@ -61,6 +64,7 @@ compiler::Request request_of(const Source& source, const Device& device) {
   request.ir = source.input;
   request.build_flags = source.build_flags;
   request.device = device.platform();
+  request.input_hash = source.input_hash;
   request.profiling = (source.flags & abi::kGraphEnableProfiling) != 0;
   return request;
 }
@@ -96,7 +100,7 @@ Made from_ir(const Source& source, const Device& device) {
   Made made;
   compiler::Compiled compiled = compiler::compile(request, is_cached ? &compile_cache() : nullptr);
   made.program = std::move(compiled.program);
-  made.flags = compiled.from_cache ? abi::kGraphLoadedFromCache | abi::kGraphPreCompiled : abi::kGraphCompiled;
+  made.flags = compiled.from_cache ? abi::kGraphLoadedFromCache : abi::kGraphCompiled;
   made.flags |= abi::kGraphNoStandardAllocation;
   made.log = std::move(compiled.log);
   check_describable(*made.program);
@@ -106,7 +110,10 @@ Made from_ir(const Source& source, const Device& device) {
 Made from_binary(const Source& source, const Device& device) {
   Made made;
   Tensor bytes;
-  if (source.flags & abi::kGraphInputPersistent) {
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(source.input.data()) % kPageSize == 0;
+  if (source.flags & abi::kGraphInputPersistent && !is_aligned) {
+    bytes = compiler::own_copy(source.input);  // Kernels read constants in place, which must be aligned.
+  } else if (source.flags & abi::kGraphInputPersistent) {
     bytes = Tensor(TensorInfo{ElementType::kU8, Shape{source.input.size()}, {}},
                    HostMemory::borrow(const_cast<std::uint8_t*>(source.input.data()), source.input.size(), true));
   } else {
@@ -133,9 +140,6 @@ ze_result_t make(const Source& source, const Device& device, Made* made, std::st
   const bool is_binary = source.format == static_cast<std::uint32_t>(abi::GraphFormat::kNative);
   if (!is_binary && source.format != static_cast<std::uint32_t>(abi::GraphFormat::kNgraphLite))
     return fail(ZE_RESULT_ERROR_INVALID_ENUMERATION, "a graph's format is neither a native binary nor an IR");
-  if (source.flags & abi::kGraphInputPersistent &&
-      (reinterpret_cast<std::uintptr_t>(source.input.data()) % kPageSize || source.input.size() % kPageSize))
-    return fail(ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, "a persistent input must be whole pages");
   try {
     *made = is_binary ? from_binary(source, device) : from_ir(source, device);
     *log = made->log;

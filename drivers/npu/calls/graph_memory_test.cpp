@@ -43,7 +43,7 @@ TEST_F(NpuGraph, RefusesArgumentsThatAreNoMemoryOfItsOwn) {
   EXPECT_EQ(graphs->set_argument_value(graph, 0, page + 4096 - 8), ZE_RESULT_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(graphs->set_argument_value(graph, 9, page), ZE_RESULT_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(graphs->set_argument_value(graph, 0, page), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(execute(graph), ZE_RESULT_ERROR_INVALID_ARGUMENT) << "argument 1 is not set";
+  EXPECT_EQ(execute(graph), ZE_RESULT_ERROR_UNINITIALIZED) << "argument 1 is not set";
   EXPECT_EQ(zeMemFree(context, page), ZE_RESULT_SUCCESS);
   EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
 }

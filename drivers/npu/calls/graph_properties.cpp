@@ -90,7 +90,8 @@ void fill(const compiler::Argument& argument, Properties& properties) {
 template <typename Properties>
 void fill_2(const compiler::Argument& argument, Properties& properties) {
   fill(argument, properties);
-  properties.quantization_reverse_scale = 1;  // Arguments here are real numbers or plain integers.
+  // Arguments here are real numbers or plain integers. Hardware's driver states a scale for inputs only.
+  properties.quantization_reverse_scale = argument.is_input ? 1 : 0;
   properties.quantization_zero_point = 0;
 }
 
@@ -263,10 +264,8 @@ ze_result_t query_context_memory(ze_context_handle_t handle, abi::MemoryQueryTyp
         *query = {machine_memory_bytes(), context->memory()->used()};
         return ZE_RESULT_SUCCESS;
       case abi::MemoryQueryType::kDriverCache:
+      case abi::MemoryQueryType::kProgramCache:  // The same, as with hardware's driver.
         *query = {compile_cache().limit(), compile_cache().used_bytes()};
-        return ZE_RESULT_SUCCESS;
-      case abi::MemoryQueryType::kProgramCache:
-        *query = {0, 0};  // No shared memory pool: plans belong to their graphs.
         return ZE_RESULT_SUCCESS;
     }
     return ZE_RESULT_ERROR_INVALID_ENUMERATION;

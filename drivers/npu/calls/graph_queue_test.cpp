@@ -198,9 +198,8 @@ TEST_F(NpuGraphQueue, ArgumentsThatCannotBeAreRefusedAndChangeNothing) {
 TEST_F(NpuGraphQueue, GraphsWithoutArgumentsOrWithoutAHandleAreNotRecorded) {
   const auto list = make_list();
   const auto bare = make_graph();
-  EXPECT_EQ(table->append_graph_execute(list, bare, nullptr, nullptr, 0, nullptr), ZE_RESULT_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(table->append_graph_execute(list, nullptr, nullptr, nullptr, 0, nullptr),
-            ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
+  EXPECT_EQ(table->append_graph_execute(list, bare, nullptr, nullptr, 0, nullptr), ZE_RESULT_ERROR_UNINITIALIZED);
+  EXPECT_EQ(table->append_graph_execute(list, nullptr, nullptr, nullptr, 0, nullptr), ZE_RESULT_ERROR_UNINITIALIZED);
   EXPECT_EQ(table->append_graph_execute(nullptr, graph, nullptr, nullptr, 0, nullptr),
             ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
   EXPECT_EQ(table->append_graph_execute(list, reinterpret_cast<abi::GraphHandle>(list), nullptr, nullptr, 0, nullptr),

@@ -61,11 +61,17 @@ ze_result_t evict(abi::GraphHandle handle) {
   });
 }
 
+/// A null graph is an uninitialised one to the calls that append it, as to hardware's driver.
+ze_result_t acquire_appended(abi::GraphHandle handle, Ref<Graph>* graph) {
+  if (!handle) return fail(ZE_RESULT_ERROR_UNINITIALIZED, "the graph is null");
+  return acquire(handle, graph);
+}
+
 ze_result_t append_initialize(ze_command_list_handle_t list, abi::GraphHandle handle, ze_event_handle_t signal,
                               std::uint32_t wait_count, ze_event_handle_t* waits) {
   return guarded([&] {
     Ref<Graph> graph;
-    if (const ze_result_t result = acquire(handle, &graph)) return or_refuse(signal, result);
+    if (const ze_result_t result = acquire_appended(handle, &graph)) return or_refuse(signal, result);
     return append_graph_initialize(list, graph->object, signal, wait_count, waits);
   });
 }
@@ -74,7 +80,7 @@ ze_result_t append_execute(ze_command_list_handle_t list, abi::GraphHandle handl
                            ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) {
   return guarded([&] {
     Ref<Graph> graph;
-    if (const ze_result_t result = acquire(handle, &graph)) return or_refuse(signal, result);
+    if (const ze_result_t result = acquire_appended(handle, &graph)) return or_refuse(signal, result);
     std::shared_ptr<ProfilingQuery> query;
     if (profiling) {
       Ref<ProfilingQueryObject> object;

@@ -13,7 +13,7 @@ namespace tenon::npu {
 
 ze_external_memory_type_flags_t exportable_types() noexcept {
   ze_external_memory_type_flags_t types = ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
-  if (can_export_dma_buf()) types |= ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+  if (can_export_dma_buf() || is_as_hardware()) types |= ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
   return types;
 }
 
@@ -72,7 +72,7 @@ ze_result_t make(const Wishes& wishes, const Allocation::Description& descriptio
       return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the system memory is smaller than asked for");
     const ze_result_t result =
         Allocation::import_user_memory(description, wishes.user->data, wishes.user->size, allocation);
-    return result ? fail(result, "system memory is imported as whole pages that are mapped and readable") : result;
+    return result ? fail(result, "system memory is imported where it is mapped and readable") : result;
   }
   const ze_result_t result = Allocation::allocate(description, size, alignment, allocation);
   return result ? fail(result, "the machine, or this process's control group, has no memory of that size left")

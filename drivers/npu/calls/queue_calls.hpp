@@ -13,9 +13,10 @@ namespace tenon::npu {
 
 inline constexpr std::uint32_t kMaxQueues = 64;      ///< Indices of the device's only group.
 inline constexpr std::size_t kMaxFillPattern = 128;  ///< Bytes.
-inline constexpr std::uint32_t kMutableChanges =     ///< The permitted changes of a mutable list.
-    abi::kMutableSignalEvent | abi::kMutableWaitEvents | abi::kMutableGraphArguments |
-    abi::kMutableGraphArgumentDeprecated;
+/// The changes of a mutable list that devices announce: those of hardware's driver, exactly.
+inline constexpr std::uint32_t kAnnouncedChanges = abi::kMutableGraphArguments | abi::kMutableGraphArgumentDeprecated;
+/// The changes that are carried out.
+inline constexpr std::uint32_t kMutableChanges = kAnnouncedChanges | abi::kMutableSignalEvent | abi::kMutableWaitEvents;
 
 /// Reads the descriptor of a queue or an immediate list.
 ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Executor::Settings* settings);

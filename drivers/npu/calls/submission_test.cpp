@@ -455,5 +455,39 @@ TEST_F(NpuSubmission, CyclesLeaveMemoryDescriptorsAndThreadsAsTheyWere) {
 #endif
 }
 
+TEST_F(NpuSubmission, OneListRunsAsOftenAsACallNamesIt) {
+  constexpr int kOthers = 20;  // More than are kept without an allocation.
+  const auto queue = make_queue();
+  const auto fence = make_fence(queue);
+  auto* words = static_cast<std::uint64_t*>(allocate_host(64));
+  const auto forth = make_list(), back = make_list();
+  const auto copy = [&](ze_command_list_handle_t list, std::uint64_t* to, const std::uint64_t* from) {
+    ASSERT_EQ(zeCommandListAppendMemoryCopy(list, to, from, 8, nullptr, 0, nullptr), ZE_RESULT_SUCCESS);
+  };
+  for (int i = 0; i < 3; ++i) copy(forth, words + i + 1, words + i);  // Moves a value by three places.
+  copy(back, words, words + 3);
+  for (const auto list : {forth, back}) ASSERT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
+  for (const int times : {2, kOthers}) {
+    words[0] = 7;
+    words[3] = 0;
+    std::vector<ze_command_list_handle_t> lists(static_cast<std::size_t>(times), forth);
+    lists.push_back(back);
+    lists.push_back(forth);
+    ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, static_cast<std::uint32_t>(lists.size()), lists.data(), fence),
+              ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(words[0], 7u);
+    EXPECT_EQ(words[3], 7u);
+    ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
+    auto once = forth;
+    EXPECT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &once, nullptr), ZE_RESULT_SUCCESS) << "given back once";
+    EXPECT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS);
+  }
+  for (const auto list : {forth, back}) EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeFenceDestroy(fence), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, words), ZE_RESULT_SUCCESS);
+}
+
 }  // namespace submission_test
 }  // namespace tenon::npu::test

@@ -287,11 +287,11 @@ using WholeTable = std::array<const void*, 64>;
 
 /// The structure to which a handle's first pointer points: a version, a validity flag, then one pointer per table.
 struct CoreDispatch {
-  std::uint32_t version = kApiVersion;
+  std::uint32_t version = api_version();
   std::uint8_t is_valid = 1;
   std::array<const void* const*, 34> tables{};
 };
-/// The same for tools, sysman and the runtime, which are not supported.
+/// The same for the runtime, which is not supported.
 struct NoDispatch {
   std::uint32_t version = kApiVersion;
   std::uint8_t is_valid = 0;
@@ -396,7 +396,9 @@ void set_dispatch(const void** dispatch) noexcept {
   static const Dispatch core(loader_version() >= abi::version(1, 13));
   static const NoDispatch none;
   dispatch[0] = core.core();
-  dispatch[1] = dispatch[2] = dispatch[3] = &none;
+  dispatch[1] = tools_dispatch();
+  dispatch[2] = sysman_dispatch();
+  dispatch[3] = &none;
 }
 
 }  // namespace tenon::npu

@@ -105,10 +105,19 @@ std::optional<Tensor> CompileCache::find(const CacheKey& key) const {
   return store::part_of(file, kPage, file.size_bytes() - kPage);
 }
 
-void CompileCache::store(const CacheKey& key, const Tensor& bytes) const try {
-  if (folder_.empty() || bytes.size_bytes() + kPage > limit_) return;
+void CompileCache::set_limit(std::uint64_t limit) {
+  limit_.store(limit, std::memory_order_relaxed);
+  if (const store::CacheFolder folder = open_folder(folder_)) folder.evict(limit, {});
+}
+
+bool CompileCache::make_folder() const {
+  return !folder_.empty() && static_cast<bool>(open_folder(folder_, store::CacheFolder::Missing::kMake));
+}
+
+bool CompileCache::store(const CacheKey& key, const Tensor& bytes) const try {
+  if (folder_.empty() || bytes.size_bytes() + kPage > limit()) return false;
   const store::CacheFolder folder = open_folder(folder_, store::CacheFolder::Missing::kMake);
-  if (!folder) return;
+  if (!folder) return false;
   folder.remove_abandoned();
   EntryHeader header{};
   header.start.total = kPage + bytes.size_bytes();
@@ -119,8 +128,10 @@ void CompileCache::store(const CacheKey& key, const Tensor& bytes) const try {
   file->write(&header, sizeof header);
   file->write_at(bytes.data(), bytes.size_bytes(), kPage);
   file->commit();
-  folder.evict(limit_, name_of(key));
+  folder.evict(limit(), name_of(key));
+  return true;
 } catch (const Error&) {  // For example a full disk: the compiler works without a cache.
+  return false;
 }
 
 void CompileCache::remove(const CacheKey& key) const { open_folder(folder_).remove(name_of(key)); }

@@ -2,6 +2,7 @@
 // The driver's cache of compiled graphs: one file per graph in a folder, found by hash, bound to it, bounded in size.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -36,17 +37,22 @@ class CompileCache {
   std::optional<Tensor> find(const CacheKey& key) const;
   /// Writes a temporary file and renames it. Then removes the least recently used entries until the limit holds, and
   /// temporary files of processes that died while they wrote.
-  void store(const CacheKey& key, const Tensor& bytes) const;
+  /// @return false: not stored, since it is larger than the limit or cannot be written.
+  bool store(const CacheKey& key, const Tensor& bytes) const;
   /// Removes an entry whose bytes turned out to be damaged or of another version.
   void remove(const CacheKey& key) const;
 
   std::uint64_t used_bytes() const;
-  std::uint64_t limit() const { return limit_; }
+  std::uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
+  /// From now on. Removes the least recently used entries until the new limit holds.
+  void set_limit(std::uint64_t limit);
+  /// Creates the folder if it is not there. @return false: no folder was given, or it cannot be made or trusted.
+  bool make_folder() const;
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::filesystem::path folder_;
-  std::uint64_t limit_;
+  std::atomic<std::uint64_t> limit_;
 };
 
 }  // namespace tenon::npu::compiler

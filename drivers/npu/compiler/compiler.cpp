@@ -131,7 +131,9 @@ void mark_strided(std::vector<Argument>& arguments, const engine::Plan* plan, co
 
 CacheKey key_of(const InMemoryIr& ir, const Request& request, const Target& target) {
   store::ContentHasher hasher;
-  const store::ContentHash model = hash_of(ir);
+  const store::ContentHash model =
+      request.input_hash ? store::content_hash(&*request.input_hash, sizeof *request.input_hash) : hash_of(ir);
+  hasher.add(std::uint64_t{request.input_hash.has_value()});
   hasher.add(&model, sizeof model);
   hasher.add(std::string_view(request.build_flags ? request.build_flags : ""));
   hasher.add(std::uint64_t{request.profiling});
@@ -140,6 +142,10 @@ CacheKey key_of(const InMemoryIr& ir, const Request& request, const Target& targ
   hasher.add(engine::blob_identity());
   hasher.add(std::uint64_t{kCompilerMajor} << 32 | kCompilerMinor);
   return {hasher.result(), model};
+}
+
+std::string cache_line(const char* status) {
+  return std::string("ZE DynamicCaching cache_status_t: cache_status_t::") + status + "\n";
 }
 
 std::string lines(const std::vector<std::string>& warnings) {
@@ -224,6 +230,7 @@ Compiled compile(const Request& request, const CompileCache* cache) {
       try {
         compiled.program = std::make_shared<Program>(*found);
         compiled.from_cache = true;
+        compiled.log += cache_line("found");
         return compiled;
       } catch (const Error&) {
         cache->remove(key);
@@ -232,7 +239,7 @@ Compiled compile(const Request& request, const CompileCache* cache) {
   }
   const Tensor bytes = build(ir, flags, target, compiled.log);
   compiled.program = std::make_shared<Program>(bytes);
-  if (cached) cache->store(key, bytes);
+  if (cached && cache->store(key, bytes)) compiled.log += cache_line("stored");
   return compiled;
 }
 

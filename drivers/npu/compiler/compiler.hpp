@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,12 +26,16 @@ struct Request {
   const char* build_flags = nullptr;  ///< May be null.
   Platform device;                    ///< The target platform, unless the flags name another.
   bool profiling = false;             ///< Same as PERF_COUNT=YES.
+  /// The client's own hash of the model, which then identifies it in the cache. The client promises that models with one
+  /// hash compile to the same program.
+  std::optional<std::uint64_t> input_hash;
 };
 
 struct Compiled {
   std::shared_ptr<Program> program;  ///< Parsed and verified, not loaded.
   bool from_cache = false;
-  /// Warnings about unknown parameters, and the output of LOG_LEVEL: LOG_INFO and above list the plan's steps.
+  /// Warnings about unknown parameters, the output of LOG_LEVEL (LOG_INFO and above list the plan's steps), and what the cache did,
+  /// in the words of hardware's driver, for which clients look.
   std::string log;
 };
 

@@ -5,6 +5,8 @@
 
 #include <tenon/drivers/npu/objects/device.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
+#include <tenon/frameworks/level_zero/abi/context_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/driver_npu.hpp>
 
 namespace tenon::npu {
@@ -43,6 +45,34 @@ Driver* Driver::get() noexcept {
 }
 
 Context::~Context() { memory_table().remove_all(this); }
+
+void Context::add(Prunable* part) {
+  std::lock_guard lock(mutex_);
+  parts_.push_back(part);
+}
+
+void Context::remove(Prunable* part) noexcept {
+  std::lock_guard lock(mutex_);
+  std::erase(parts_, part);
+}
+
+void Context::prune() noexcept {
+  std::lock_guard lock(mutex_);
+  for (Prunable* part : parts_) part->prune();
+}
+
+std::uint64_t Context::idle_timeout_ns() const noexcept {
+  return options.load(std::memory_order_relaxed) & abi::kContextIdleOptimizations ? idle_timeout_ns_.load() : 0;
+}
+
+void Context::note_work() noexcept {
+  if (idle_timeout_ns_.load(std::memory_order_relaxed) != 0) last_work_ns_.store(now_ns());
+}
+
+void Context::prune_if_idle() noexcept {
+  const std::uint64_t timeout_ns = idle_timeout_ns();
+  if (timeout_ns != 0 && now_ns() - last_work_ns_.load() >= timeout_ns) prune();
+}
 
 void Driver::add_executor(std::weak_ptr<Executor> executor) {
   std::lock_guard lock(mutex_);

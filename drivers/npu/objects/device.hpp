@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include <tenon/drivers/npu/objects/activity.hpp>
 #include <tenon/drivers/npu/objects/memory.hpp>
 #include <tenon/drivers/npu/objects/object.hpp>
 #include <tenon/drivers/npu/objects/platform.hpp>
@@ -30,6 +31,7 @@ class Device final : public Object {
   std::uint32_t index() const noexcept { return index_; }
   std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid() const noexcept;
   TileScheduler& workers() noexcept { return workers_; }
+  Activity& activity() noexcept { return activity_; }
   /// Counts the device and shared memory that clients allocated on it.
   const std::shared_ptr<MemoryAccount>& memory() const noexcept { return memory_; }
   ze_device_handle_t handle() const noexcept { return static_cast<ze_device_handle_t>(Object::handle()); }
@@ -38,6 +40,7 @@ class Device final : public Object {
   const Platform& platform_;
   const std::uint32_t index_;
   TileScheduler workers_;
+  Activity activity_;
   std::shared_ptr<MemoryAccount> memory_ = std::make_shared<MemoryAccount>();
 };
 
@@ -62,6 +65,17 @@ class Driver final : public Object {
   std::vector<std::weak_ptr<Executor>> executors_;
 };
 
+/// A part of a context that can free memory which its next use allocates again.
+class Prunable {
+ public:
+  /// Frees what is not in use. @thread any
+  virtual void prune() noexcept = 0;
+
+ protected:
+  ~Prunable() = default;
+};
+
+/// @thread all members from any thread.
 class Context final : public Object {
  public:
   using Handle = ze_context_handle_t;
@@ -75,9 +89,25 @@ class Context final : public Object {
   const std::shared_ptr<MemoryAccount>& memory() const noexcept { return memory_; }
   /// Bits of abi::ContextOption.
   std::atomic<std::uint32_t> options{1};
+  /// Bits of the devices, by index, whose metric group the client activated.
+  std::atomic<std::uint64_t> metric_devices{0};
+
+  /// @errors std::bad_alloc
+  void add(Prunable* part);
+  void remove(Prunable* part) noexcept;
+  void prune() noexcept;
+  /// Time without work after which prune() is called; 0: never, which is the default, or the option is off.
+  std::uint64_t idle_timeout_ns() const noexcept;
+  void set_idle_timeout_ns(std::uint64_t timeout_ns) noexcept { idle_timeout_ns_.store(timeout_ns); }
+  void note_work() noexcept;
+  /// Calls prune() if there was no work for idle_timeout_ns().
+  void prune_if_idle() noexcept;
 
  private:
   Driver& driver_;
+  std::mutex mutex_;
+  std::vector<Prunable*> parts_;
+  std::atomic<std::uint64_t> idle_timeout_ns_{0}, last_work_ns_{0};
   std::shared_ptr<MemoryAccount> memory_ = std::make_shared<MemoryAccount>();
 };
 

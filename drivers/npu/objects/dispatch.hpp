@@ -12,7 +12,8 @@
 
 namespace tenon::npu {
 
-/// The API version that this driver implements; table entries of later versions are left untouched.
+/// The API version that this driver implements, and says that it does unless TENON_NPU_API_VERSION says otherwise. Table
+/// entries of later versions are left untouched.
 inline constexpr std::uint32_t kApiVersion = level_zero::abi::version(1, 13);
 
 /// One entry of a table: the call, the minor API version that added it, and its full name. A null call leaves the entry

@@ -176,10 +176,10 @@ ze_result_t Allocation::allocate(const Description& description, std::size_t siz
   if (const ze_result_t result = made->map(whole, alignment, made->fd_.get(), PROT_READ | PROT_WRITE)) return result;
   made->size_ = size;
   made->id_ = next_id();
-  made->accounted_ = whole;
-  process_memory().add(whole);
+  made->accounted_ = size;  // As asked for: clients compare it with what they allocated.
+  process_memory().add(size);
   for (const auto& account : description.accounts)
-    if (account) account->add(whole);
+    if (account) account->add(size);
   *allocation = std::move(made);
   return ZE_RESULT_SUCCESS;
 }
@@ -213,8 +213,6 @@ ze_result_t Allocation::import_fd(const Description& description, int fd, std::s
 ze_result_t Allocation::import_user_memory(const Description& description, void* data, std::size_t size,
                                            std::shared_ptr<Allocation>* allocation) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
-  if (begin % kPageSize != 0) return ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT;
-  if (size % kPageSize != 0) return ZE_RESULT_ERROR_INVALID_SIZE;
   bool writable = false;
   if (begin + size < begin || !examine_range(begin, begin + size, &writable)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   std::shared_ptr<Allocation> made(new Allocation(description, Source::kUserMemory));
@@ -245,7 +243,9 @@ int Allocation::export_fd(ze_external_memory_type_flags_t type) const noexcept {
     errno = EINVAL;
     return -1;
   }
-  if (type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) return dma_buf_of(fd_, round_up(size_, kPageSize));
+  // Without udmabuf, dma-bufs are only offered as stand-ins (is_as_hardware()): a memfd can be mapped and imported like one.
+  if (type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF && can_export_dma_buf())
+    return dma_buf_of(fd_, round_up(size_, kPageSize));
   return ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
 }
 

@@ -62,8 +62,8 @@ class Allocation {
   /// for MemoryAccess.
   static ze_result_t import_fd(const Description& description, int fd, std::size_t size,
                                std::shared_ptr<Allocation>* allocation);
-  /// Imports whole pages, which the client must keep mapped and backed while the import lives. An access has the same
-  /// effects as one by the client.
+  /// Imports any range, as hardware's driver does, which maps the pages that it touches. The client must keep them mapped and
+  /// backed while the import lives. An access has the same effects as one by the client.
   static ze_result_t import_user_memory(const Description& description, void* data, std::size_t size,
                                         std::shared_ptr<Allocation>* allocation);
 

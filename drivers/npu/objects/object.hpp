@@ -27,6 +27,15 @@ enum class Kind : std::uint8_t {
   kBuildLog,
   kProfilingPool,
   kProfilingQuery,
+  kEngine,
+  kFrequency,
+  kMemoryModule,
+  kPower,
+  kMetricGroup,
+  kMetric,
+  kMetricStreamer,
+  kMetricPool,
+  kMetricQuery,
 };
 
 /// The slot to which a handle points. Begins with the dispatch tables through which newer loaders call.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <tenon/drivers/npu/objects/dispatch.hpp>
 #include <tenon/drivers/npu/objects/settings.hpp>
 #include <tenon/drivers/npu/objects/words.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
@@ -18,6 +19,20 @@ namespace {
 
 std::atomic<std::uint32_t> highest_version{0};
 
+/// Reads "1.N" from a variable, N from `first` to `last`. Reports anything else on stderr. @return `otherwise` if unset or wrong.
+std::uint32_t read_version(const char* variable, std::uint32_t first, std::uint32_t last, std::uint32_t otherwise) {
+  const char* text = std::getenv(variable);
+  if (!text || !*text) return otherwise;
+  std::uint32_t minor = 0;
+  if (std::strncmp(text, "1.", 2) == 0) {
+    const char* const text_end = text + std::strlen(text);
+    const auto [end, error] = std::from_chars(text + 2, text_end, minor);
+    if (error == std::errc() && end == text_end && minor >= first && minor <= last) return abi::version(1, minor);
+  }
+  std::fprintf(stderr, "libze_tenon_npu: %s is '%s'; versions are 1.%u to 1.%u\n", variable, text, first, last);
+  return otherwise;
+}
+
 }  // namespace
 
 bool is_offered(std::string_view short_name) noexcept {
@@ -28,21 +43,25 @@ bool is_offered(std::string_view short_name) noexcept {
 }
 
 std::uint32_t graph_extension_version() noexcept {
-  static const std::uint32_t version = [] {
-    const char* text = std::getenv("TENON_NPU_GRAPH_VERSION");
-    if (!text || !*text) return abi::kGraphVersion;
-    std::uint32_t minor = 0;
-    if (std::strncmp(text, "1.", 2) == 0) {
-      const char* const last = text + std::strlen(text);
-      const auto [end, error] = std::from_chars(text + 2, last, minor);
-      if (error == std::errc() && end == last && minor >= 5 && abi::version(1, minor) <= abi::kGraphVersion)
-        return abi::version(1, minor);
-    }
-    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_GRAPH_VERSION is '%s'; versions are 1.5 to 1.%u\n", text,
-                 abi::minor_of(abi::kGraphVersion));
-    return abi::kGraphVersion;
-  }();
+  static const std::uint32_t version =
+      read_version("TENON_NPU_GRAPH_VERSION", 5, abi::minor_of(abi::kGraphVersion), abi::kGraphVersion);
   return version;
+}
+
+std::uint32_t api_version() noexcept {
+  static const std::uint32_t version = read_version("TENON_NPU_API_VERSION", 3, 17, kApiVersion);
+  return version;
+}
+
+bool is_as_hardware() noexcept {
+  static const bool is = [] {
+    const char* const text = std::getenv("TENON_NPU_AS_HARDWARE");
+    const std::string_view word = text ? text : "";
+    if (word.empty() || word == "0" || word == "1") return word == "1";
+    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_AS_HARDWARE is '%s', neither 0 nor 1\n", text);
+    return false;
+  }();
+  return is;
 }
 
 std::uint32_t loader_version() noexcept { return highest_version.load(std::memory_order_relaxed); }

@@ -15,6 +15,13 @@ bool is_offered(std::string_view short_name) noexcept;
 /// 1.18, or TENON_NPU_GRAPH_VERSION (1.5 to 1.18). Read once.
 std::uint32_t graph_extension_version() noexcept;
 
+/// 1.13, or TENON_NPU_API_VERSION (1.3 to 1.17): what zeDriverGetApiVersion and the tables behind handles say. Read once.
+std::uint32_t api_version() noexcept;
+
+/// Whether TENON_NPU_AS_HARDWARE is "1": names and versions in words are those of hardware's driver, and where the machine has
+/// no /dev/udmabuf, a memfd is exported as a dma-buf. For clients that look for these; otherwise everything says that it is software.
+bool is_as_hardware() noexcept;
+
 /// The highest API version for which the loader requested a dispatch table. See zeGet*ProcAddrTable.
 std::uint32_t loader_version() noexcept;
 void note_loader_version(std::uint32_t version) noexcept;

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a command list: one atomic word decides which thread may access its commands.
+#include <utility>
+
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/run/command_list.hpp>
 #include <tenon/drivers/npu/run/executor.hpp>
 
 namespace tenon::npu {
+namespace {
+
+/// What a recorded command counts for in its context's memory, where hardware's driver counts its command buffers.
+constexpr std::size_t kCommandBytes = 64;
+
+}  // namespace
 
 ze_result_t acquire_events(ze_event_handle_t signal, std::uint32_t wait_count, const ze_event_handle_t* waits,
                            Command* command) {
@@ -43,7 +51,12 @@ CommandList::CommandList(Ref<Context> context, Ref<Device> device, const ze_comm
       is_synchronous_(queue.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS),
       executor_(std::move(executor)) {}
 
-CommandList::~CommandList() = default;
+CommandList::~CommandList() { account(0); }
+
+void CommandList::account(std::size_t bytes) noexcept {
+  context_->memory()->remove(std::exchange(accounted_, bytes));
+  context_->memory()->add(bytes);
+}
 
 ze_result_t CommandList::append(std::unique_ptr<Command> command) {
   if (executor_) {
@@ -90,9 +103,10 @@ ze_result_t CommandList::begin_change() noexcept {
 }
 
 ze_result_t CommandList::close() noexcept {
-  if (executor_) return ZE_RESULT_SUCCESS;
+  if (executor_) return fail(ZE_RESULT_ERROR_UNINITIALIZED, "an immediate command list is never closed");
   if (const ze_result_t result = begin_change()) return result;
   before_change_ = State::kClosed;
+  account(commands_.size() * kCommandBytes);
   end_change();
   return ZE_RESULT_SUCCESS;
 }
@@ -101,6 +115,7 @@ ze_result_t CommandList::reset() noexcept {
   if (executor_) return ZE_RESULT_SUCCESS;
   if (const ze_result_t result = begin_change()) return result;
   commands_.clear();
+  account(0);
   announced_.clear();
   is_announced_ = false;
   last_run_ns_ = UINT64_MAX;
@@ -160,7 +175,7 @@ void CommandList::cancel() noexcept {
 }
 
 ze_result_t CommandList::why_not_taken() const noexcept {
-  if (executor_) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "an immediate command list cannot be submitted");
+  if (executor_) return fail(ZE_RESULT_ERROR_UNINITIALIZED, "an immediate command list cannot be submitted");
   if (state_.load(std::memory_order_acquire) == State::kRecording)
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is not closed");
   return fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "the command list is being executed or changed");

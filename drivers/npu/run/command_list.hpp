@@ -32,6 +32,8 @@ class Command {
   virtual bool may_wait() const noexcept { return false; }
   /// Whether the command is a barrier between earlier and later work of the queue.
   virtual bool is_barrier() const noexcept { return false; }
+  /// What a run reads or writes, for metrics.
+  virtual std::uint64_t moved_bytes() const noexcept { return 0; }
   /// For the trace.
   virtual const char* name() const noexcept = 0;
   /// The graph execution behind it; null for other commands.
@@ -93,7 +95,8 @@ class CommandList final : public Object {
   bool is_synchronous() const noexcept { return is_synchronous_; }
 
   ze_result_t append(std::unique_ptr<Command> command);
-  /// Closes the list. No effect on a closed list; closing or resetting an immediate list has none either.
+  /// Closes the list. No effect on a closed list. @errors ZE_RESULT_ERROR_UNINITIALIZED: an immediate list, as from hardware's
+  /// driver. Resetting an immediate list has no effect.
   ze_result_t close() noexcept;
   ze_result_t reset() noexcept;
   /// Ends the submission that contains the list, if any: computing and waiting stop, the rest does not run, and
@@ -128,6 +131,7 @@ class CommandList final : public Object {
  private:
   enum class State : std::uint8_t { kRecording, kClosed, kInFlight, kChanging };
   ze_result_t begin_change() noexcept;
+  void account(std::size_t bytes) noexcept;
   void end_change() noexcept { state_.store(before_change_, std::memory_order_release); }
   Command* mutable_command(std::uint64_t id, std::uint32_t flags) noexcept;
 
@@ -147,8 +151,13 @@ class CommandList final : public Object {
   std::uint64_t last_run_ns_ = UINT64_MAX;
   bool rounds_depend_on_data_ = false;
   bool has_barrier_ = false;
+  std::size_t accounted_ = 0;  ///< Bytes of the recorded commands, counted in the context's memory.
   std::shared_ptr<Executor> executor_;
 };
+
+/// Appends a command that needs no check of its own, with the call's events.
+ze_result_t append_command(ze_command_list_handle_t list, std::unique_ptr<Command> command, ze_event_handle_t signal,
+                           std::uint32_t wait_count, const ze_event_handle_t* waits) noexcept;
 
 /// Called by the graph extension's table: graph_table.cpp resolves the graph and the query;
 /// these do everything else.

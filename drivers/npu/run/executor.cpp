@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <optional>
 
 #include <tenon/drivers/npu/instrument/instrument.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
@@ -60,8 +61,9 @@ std::size_t count_beside(Device& device, bool in_order) {
 
 }  // namespace
 
-Executor::Executor(Ref<Device> device, const Settings& settings)
-    : device_(std::move(device)),
+Executor::Executor(Ref<Context> context, Ref<Device> device, const Settings& settings)
+    : context_(std::move(context)),
+      device_(std::move(device)),
       priority_(settings.priority),
       spin_ns_(settings.spin_ns),
       in_order_(settings.in_order),
@@ -304,7 +306,9 @@ void Executor::work() {
     const std::uint32_t helps_before = std::exchange(helps, helps_.load(std::memory_order_relaxed));
     if (helps != helps_before) look_now_and_then();
     const auto is_there = [this](std::uint32_t pushed) { return pushed != popped_.load(std::memory_order_relaxed); };
-    if (!pushed_.wait(is_there, Deadline::in(kIdleNs), spin_ns_)) {
+    const std::uint64_t prune_ns = context_->idle_timeout_ns();
+    if (!pushed_.wait(is_there, Deadline::in(prune_ns != 0 ? prune_ns : kIdleNs), spin_ns_)) {
+      if (prune_ns != 0) context_->prune_if_idle();
       if (end_when_idle()) return;
       continue;
     }
@@ -351,25 +355,31 @@ bool Executor::rest_beside(Helper& self, std::uint32_t seen) noexcept {
 
 void Executor::run(Work& work) noexcept {
   TileScheduler::set_thread_priority(priority_.load(std::memory_order_relaxed));
+  std::optional<Activity::Work> counted(std::in_place, device_->activity());
   const Origin outside{nullptr, work.lane};
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (work.before) result = run(*work.before, outside, result);
   const std::span<Ref<CommandList>> lists = work.all_lists();
   for (std::size_t i = 0; i < lists.size(); ++i) {
     result = run(*lists[i], work.lane, result);
-    if (i + 1 < lists.size()) give_back(lists[i]);
+    if (i + 1 == lists.size()) break;
+    const bool again =
+        std::ranges::any_of(lists.subspan(i + 1), [&](const auto& each) { return each.get() == lists[i].get(); });
+    give_back(lists[i], !again);
   }
   if (work.after) result = run(*work.after, outside, result);
+  context_->note_work();
+  counted.reset();  // Before callers that wait for the work return.
   finish(work, result);
 }
 
-void Executor::give_back(Ref<CommandList>& list) noexcept {
+void Executor::give_back(Ref<CommandList>& list, bool is_last) noexcept {
   Ref<CommandList> given;
   {
     std::lock_guard lock(mutex_);  // No other thread reads the commands any more: the client may reset them.
     given = std::move(list);
   }
-  given->give_back();
+  if (is_last) given->give_back();
 }
 
 void Executor::finish(Work& work, ze_result_t result) noexcept {
@@ -473,6 +483,8 @@ ze_result_t Executor::run_checked(Command& command, const CommandList* list, ze_
                          &context};
     result = command.run(*device_, stop);
     if (result == kStopped) result = stop_result(list);
+    if (Activity& activity = device_->activity(); activity.is_watched())
+      activity.add_command(command.moved_bytes(), command.graph_run() != nullptr);
   }
   if (command.signal) {
     when.end_ns = now_ns();

@@ -52,7 +52,8 @@ class Executor {
     Outcome* outcome = nullptr;  ///< If set, the caller must call wait(outcome): a failure is reported only there.
   };
 
-  Executor(Ref<Device> device, const Settings& settings);
+  /// @param context  That of its queue or immediate list.
+  Executor(Ref<Context> context, Ref<Device> device, const Settings& settings);
   /// Runs all pending submissions, except that waits for events, and computations longer than kStopGraceNs, end with
   /// ZE_RESULT_ERROR_DEVICE_LOST.
   ~Executor();
@@ -138,7 +139,8 @@ class Executor {
   bool end_when_idle() noexcept;
   bool is_over() noexcept;
   void run(Work& work) noexcept;
-  void give_back(Ref<CommandList>& list) noexcept;
+  /// @param is_last  Whether the submission does not contain the list again.
+  void give_back(Ref<CommandList>& list, bool is_last) noexcept;
   void finish(Work& work, ze_result_t result) noexcept;
   ze_result_t run(Command& command, Origin origin, ze_result_t before) noexcept;
   ze_result_t run(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept;
@@ -151,6 +153,7 @@ class Executor {
   void note_failure(const Work& work, ze_result_t result) noexcept;                   ///< Requires mutex_.
   bool is_used(const Allocation& memory, std::uint32_t target) noexcept;
 
+  const Ref<Context> context_;
   const Ref<Device> device_;
   std::atomic<Priority> priority_;
   const std::uint64_t spin_ns_;

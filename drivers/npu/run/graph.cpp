@@ -11,6 +11,9 @@
 namespace tenon::npu {
 namespace {
 
+/// What a run's bindings and steps count for beside its working memory.
+constexpr std::size_t kRunBytes = 4096;
+
 std::size_t bytes_of(const compiler::Argument& argument) {
   return (element_count(argument.max_shape()) * bit_width(argument.type) + 7) / 8;
 }
@@ -108,7 +111,7 @@ class ProgramGraphRun final : public GraphRun {
   }
   void prepare() {
     run_.prepare();
-    account(run_.working_bytes());
+    account(kRunBytes + run_.working_bytes());
   }
 
   ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value) override {
@@ -143,6 +146,12 @@ class ProgramGraphRun final : public GraphRun {
 
   bool rounds_depend_on_data() const noexcept override { return owner_->program().rounds_depend_on_data(); }
 
+  std::uint64_t moved_bytes() const noexcept override {
+    std::uint64_t sum = 0;
+    for (const compiler::Argument& argument : owner_->program().arguments()) sum += bytes_of(argument);
+    return sum;
+  }
+
   /// @return false: it is executing.
   bool release() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -159,7 +168,7 @@ class ProgramGraphRun final : public GraphRun {
     bool is_whole = true;
     workers.run(tiles, [&](engine::Workers& bounded) { is_whole = run_.execute(bounded, {stop.asked, stop.context}); });
     if (!is_whole) return kStopped;
-    account(run_.working_bytes());
+    account(kRunBytes + run_.working_bytes());
     if (query_) query_->record(run_.profile());
     return ZE_RESULT_SUCCESS;
   }
@@ -189,10 +198,14 @@ ProgramGraph::ProgramGraph(std::shared_ptr<compiler::Program> program, Ref<Conte
       property_flags_(property_flags),
       keeps_strides_(keeps_strides),
       arguments_(program_->arguments().size()) {
+  context_->add(this);
   account_constants();
 }
 
-ProgramGraph::~ProgramGraph() { context_->memory()->remove(accounted_); }
+ProgramGraph::~ProgramGraph() {
+  context_->remove(this);
+  context_->memory()->remove(accounted_);
+}
 
 void ProgramGraph::account_constants() {
   const std::size_t bytes = program_->bytes().size_bytes() + program_->constant_bytes();
@@ -249,7 +262,7 @@ ze_result_t ProgramGraph::make_run(std::shared_ptr<ProfilingQuery> query, std::u
       if (bound[i].data)
         made->bind(i, bound[i]);
       else if (program_->arguments()[i].role != compiler::Argument::Role::kShape)
-        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, name + "is not set");
+        return fail(ZE_RESULT_ERROR_UNINITIALIZED, name + "is not set");
     }
     made->prepare();
     run = std::move(made);
@@ -268,8 +281,8 @@ ze_result_t ProgramGraph::evict() noexcept {
   });
 }
 
-const compiler::CompileCache& compile_cache() {
-  static const compiler::CompileCache cache = compiler::CompileCache::from_environment();
+compiler::CompileCache& compile_cache() {
+  static compiler::CompileCache cache = compiler::CompileCache::from_environment();
   return cache;
 }
 

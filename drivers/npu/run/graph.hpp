@@ -42,7 +42,7 @@ ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValu
 
 class ProgramGraphRun;
 
-class ProgramGraph final : public GraphObject {
+class ProgramGraph final : public GraphObject, private Prunable {
  public:
   /// @param property_flags  abi::GraphPropertiesFlag bits. @param keeps_strides  If set without strides, an argument
   /// keeps its previous ones: abi::kGraphOptimizeForDynamicShapes.
@@ -65,6 +65,7 @@ class ProgramGraph final : public GraphObject {
  private:
   friend class ProgramGraphRun;
   void account_constants();
+  void prune() noexcept override { evict(); }
 
   const std::shared_ptr<compiler::Program> program_;
   const Ref<Context> context_;
@@ -110,7 +111,7 @@ class BuildLog final : public Object {
 };
 
 /// Shared by all graphs of the process; stored in TENON_NPU_CACHE_DIR.
-const compiler::CompileCache& compile_cache();
+compiler::CompileCache& compile_cache();
 
 /// The result code for an error of the compiler or a run; its text becomes the thread's last error.
 ze_result_t result_of(const Error& error) noexcept;

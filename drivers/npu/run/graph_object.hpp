@@ -49,6 +49,8 @@ class GraphRun {
   virtual bool may_wait() const noexcept = 0;
   /// Whether the graph has loops whose trip count is known only at run time: it may run for ever.
   virtual bool rounds_depend_on_data() const noexcept = 0;
+  /// Bytes of all arguments.
+  virtual std::uint64_t moved_bytes() const noexcept = 0;
 };
 
 /// A compiled graph, shared by the client's handle and the runs in lists.

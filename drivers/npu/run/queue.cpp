@@ -6,7 +6,7 @@ namespace tenon::npu {
 
 std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device,
                                         const Executor::Settings& settings) {
-  auto executor = std::make_shared<Executor>(device, settings);
+  auto executor = std::make_shared<Executor>(Ref<Context>(context), device, settings);
   context.driver().add_executor(executor);
   return executor;
 }

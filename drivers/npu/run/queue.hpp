@@ -2,6 +2,7 @@
 // Command queues, and the lists of one submission.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -77,13 +78,15 @@ class TakenLists {
         return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is of another context");
       if (&list->device() != &device)
         return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is of another device");
-      if (!list->take()) return list->why_not_taken();
+      // A list may be there several times: it is taken once, and runs as often.
+      const bool again = std::find(handles, handles + i, handles[i]) != handles + i;
+      if (!again && !list->take()) return list->why_not_taken();
       if (count > kFewLists) {
         pointers_many_.push_back(list.get());
-        many_[i] = std::move(list);
+        if (!again) many_[i] = std::move(list);
       } else {
         pointers_[i] = list.get();
-        kept_[i] = std::move(list);
+        if (!again) kept_[i] = std::move(list);
       }
     }
     count_ = count;

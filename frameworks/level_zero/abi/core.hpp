@@ -50,6 +50,14 @@ inline constexpr char kVectorWidthExtension[] = "ZE_extension_device_vector_size
 using DeviceGetVectorWidthPropertiesExt = ze_result_t(ZE_APICALL*)(ze_device_handle_t, std::uint32_t* count,
                                                                    VectorWidths*);
 
+/// Follows ze_device_properties_t.
+struct DeviceIpVersion {
+  std::uint32_t stype = 0x0001000f;
+  const void* next = nullptr;
+  std::uint32_t version = 0;  ///< The device's own numbering; newer devices have higher ones.
+};
+static_assert(sizeof(DeviceIpVersion) == 24 && offsetof(DeviceIpVersion, version) == 16);
+
 /// Follows ze_driver_properties_t; extension kDriverHandlesExtension: handles begin with a table of calls.
 struct DriverHandleProperties {
   std::uint32_t stype = 0x00020027;

@@ -91,5 +91,31 @@ ze_result_t mem_get_alloc_properties(ze_context_handle_t context, const void* da
                                      ze_memory_allocation_properties_t* properties, ze_device_handle_t* device);
 ze_result_t mem_get_address_range(ze_context_handle_t context, const void* data, void** base, std::size_t* size);
 
+// ipc_calls.cpp
+ze_result_t mem_get_ipc_handle(ze_context_handle_t context, const void* data, ze_ipc_mem_handle_t* handle);
+ze_result_t mem_open_ipc_handle(ze_context_handle_t context, ze_device_handle_t device, ze_ipc_mem_handle_t handle,
+                                ze_ipc_memory_flags_t flags, void** data);
+ze_result_t mem_close_ipc_handle(ze_context_handle_t context, const void* data);
+ze_result_t mem_put_ipc_handle(ze_context_handle_t context, ze_ipc_mem_handle_t handle);
+ze_result_t mem_get_ipc_handle_from_fd(ze_context_handle_t context, std::uint64_t fd, ze_ipc_mem_handle_t* handle);
+/// @param fd  A new descriptor, the caller's.
+ze_result_t mem_get_fd_from_ipc_handle(ze_context_handle_t context, ze_ipc_mem_handle_t handle, std::uint64_t* fd);
+
+// virtual_calls.cpp
+ze_result_t virtual_mem_reserve(ze_context_handle_t context, const void* start, std::size_t size, void** address);
+ze_result_t virtual_mem_free(ze_context_handle_t context, const void* address, std::size_t size);
+ze_result_t virtual_mem_query_page_size(ze_context_handle_t context, ze_device_handle_t device, std::size_t size,
+                                        std::size_t* page_size);
+ze_result_t physical_mem_create(ze_context_handle_t context, ze_device_handle_t device,
+                                ze_physical_mem_desc_t* descriptor, ze_physical_mem_handle_t* memory);
+ze_result_t physical_mem_destroy(ze_context_handle_t context, ze_physical_mem_handle_t memory);
+ze_result_t virtual_mem_map(ze_context_handle_t context, const void* address, std::size_t size,
+                            ze_physical_mem_handle_t memory, std::size_t offset, ze_memory_access_attribute_t access);
+ze_result_t virtual_mem_unmap(ze_context_handle_t context, const void* address, std::size_t size);
+ze_result_t virtual_mem_set_access(ze_context_handle_t context, const void* address, std::size_t size,
+                                   ze_memory_access_attribute_t access);
+ze_result_t virtual_mem_get_access(ze_context_handle_t context, const void* address, std::size_t size,
+                                   ze_memory_access_attribute_t* access, std::size_t* shared_size);
+
 }  // namespace calls
 }  // namespace tenon::npu

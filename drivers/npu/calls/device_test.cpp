@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties that the driver and its devices report; this test's TENON_NPU_PLATFORM is "4000,4000,3720".
+#include <unistd.h>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -151,9 +152,48 @@ TEST_F(NpuDevices, AQueueTakesNoListOfAnotherDevice) {
 TEST_F(NpuDevices, MutableListsAreAPropertyOfTheDevice) {
   abi::MutableListProperties lists;
   properties(device, &lists);
-  EXPECT_TRUE(lists.command_flags & abi::kMutableGraphArguments);
-  EXPECT_TRUE(lists.command_flags & abi::kMutableSignalEvent);
-  EXPECT_FALSE(lists.command_flags & abi::kMutableGroupCount);
+  EXPECT_EQ(lists.command_flags, abi::kMutableGraphArguments | abi::kMutableGraphArgumentDeprecated)
+      << "exactly what hardware's driver announces";
+}
+
+/// In an environment of its own: TENON_NPU_AS_HARDWARE=1, TENON_NPU_API_VERSION=1.17.
+TEST_F(NpuDevices, AsHardwareItHasHardwaresNamesAndExportsDmaBufs) {
+  ze_api_version_t version = {};
+  ASSERT_EQ(zeDriverGetApiVersion(driver, &version), ZE_RESULT_SUCCESS);
+  if (!std::getenv("TENON_NPU_AS_HARDWARE")) {
+    EXPECT_EQ(version, static_cast<ze_api_version_t>(ZE_MAKE_VERSION(1, 13)));
+    EXPECT_EQ(std::string(properties(device).name).rfind("Tenon(TM) software NPU", 0), 0u);
+    return;
+  }
+  EXPECT_EQ(version, static_cast<ze_api_version_t>(ZE_MAKE_VERSION(1, 17)));
+  EXPECT_STREQ(properties(device).name, "Intel(R) AI Boost");
+  ze_device_external_memory_properties_t external = {};
+  ASSERT_EQ(zeDeviceGetExternalMemoryProperties(device, &external), ZE_RESULT_SUCCESS);
+  EXPECT_TRUE(external.memoryAllocationExportTypes & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF);
+  const ze_external_memory_export_desc_t wish = {ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC, nullptr,
+                                                 ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF};
+  auto* const data = static_cast<unsigned char*>(allocate_host(5000, &wish));
+  data[4999] = 6;
+  ze_external_memory_export_fd_t exported = {ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD, nullptr,
+                                             ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF, -1};
+  ze_memory_allocation_properties_t found = {};
+  found.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
+  found.pNext = &exported;
+  ASSERT_EQ(zeMemGetAllocProperties(context, data, &found, nullptr), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(::lseek(exported.fd, 0, SEEK_END), 8192) << "whole pages, as a dma-buf has";
+  unsigned char last = 0;
+  EXPECT_EQ(::pread(exported.fd, &last, 1, 4999), 1);
+  EXPECT_EQ(last, 6);
+  ::close(exported.fd);
+  EXPECT_EQ(zeMemFree(context, data), ZE_RESULT_SUCCESS);
+}
+
+TEST_F(NpuDevices, TheDevicesVersionIsItsPlatform) {
+  for (const auto each : devices) {
+    abi::DeviceIpVersion version;
+    properties(each, &version);
+    EXPECT_EQ(version.version, properties(each).deviceId == 0x7D1D ? 3720u : 4000u);
+  }
 }
 
 TEST_F(NpuDevices, TheLastErrorIsExplained) {

@@ -85,7 +85,7 @@ ze_result_t driver_get_properties(ze_driver_handle_t handle, ze_driver_propertie
   if (const ze_result_t result = acquire(handle, &driver)) return result;
   if (!properties) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   std::memcpy(properties->uuid.id, abi::kNpuDriverUuid, sizeof properties->uuid.id);
-  properties->driverVersion = kDriverVersion;
+  properties->driverVersion = driver_version(kDriverVersion);
   return visit_chain(properties->pNext, [](std::uint32_t stype, const abi::ChainLink* link) {
     if (stype == abi::DriverHandleProperties{}.stype) {
       auto* found = reinterpret_cast<abi::DriverHandleProperties*>(const_cast<abi::ChainLink*>(link));
@@ -99,7 +99,7 @@ ze_result_t driver_get_ipc_properties(ze_driver_handle_t handle, ze_driver_ipc_p
   Ref<Driver> driver;
   if (const ze_result_t result = acquire(handle, &driver)) return result;
   if (!properties) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  properties->flags = 0;  // Memory and event pools have no IPC handles here: processes share descriptors.
+  properties->flags = ZE_IPC_PROPERTY_FLAG_MEMORY;  // Events are words of their process.
   return ZE_RESULT_SUCCESS;
 }
 

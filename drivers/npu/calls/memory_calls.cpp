@@ -158,6 +158,8 @@ ze_result_t mem_free(ze_context_handle_t handle, void* data) {
   Ref<Context> context;
   if (const ze_result_t result = acquire(handle, &context)) return result;
   if (!data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+  if (const auto memory = memory_table().find(context.get(), data); memory && memory->is_mapping())
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the address is mapped memory: zeVirtualMemUnmap takes it");
   // Command lists that use the memory keep it alive.
   if (!memory_table().remove(context.get(), data))
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no allocation of this context begins at that address");

@@ -398,14 +398,5 @@ TEST_F(NpuMemory, UnknownLinksOfAChainAreIgnoredAndEndlessChainsRefused) {
   allocate_host(kPage, &first, ZE_RESULT_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_F(NpuMemory, IpcAndVirtualMemorySayThatTheyAreUnsupported) {
-  ze_ipc_mem_handle_t handle = {};
-  void* data = allocate_host(kPage);
-  EXPECT_EQ(zeMemGetIpcHandle(context, data, &handle), ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
-  void* reserved = nullptr;
-  EXPECT_EQ(zeVirtualMemReserve(context, nullptr, kPage, &reserved), ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
-  EXPECT_EQ(zeMemFree(context, data), ZE_RESULT_SUCCESS);
-}
-
 }  // namespace memory_test
 }  // namespace tenon::npu::test

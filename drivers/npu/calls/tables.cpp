@@ -156,11 +156,11 @@ Table memory_table_of_calls() {
       entry<"zeMemFree", calls::mem_free>(0),
       entry<"zeMemGetAllocProperties", calls::mem_get_alloc_properties>(0),
       entry<"zeMemGetAddressRange", calls::mem_get_address_range>(0),
-      unsupported<"zeMemGetIpcHandle">(0),
-      unsupported<"zeMemOpenIpcHandle">(0),
-      unsupported<"zeMemCloseIpcHandle">(0),
+      entry<"zeMemGetIpcHandle", calls::mem_get_ipc_handle>(0),
+      entry<"zeMemOpenIpcHandle", calls::mem_open_ipc_handle>(0),
+      entry<"zeMemCloseIpcHandle", calls::mem_close_ipc_handle>(0),
       entry<"zeMemFreeExt", calls::mem_free_ext>(3),
-      unsupported<"zeMemPutIpcHandle">(6),
+      entry<"zeMemPutIpcHandle", calls::mem_put_ipc_handle>(6),
       unsupported<"zeMemGetPitchFor2dImage">(9),
   };
   return entries;
@@ -224,10 +224,10 @@ Table image_exp_table() {
 }
 
 Table memory_exp_table() {
-  static const TableEntry entries[] = {unsupported<"zeMemGetIpcHandleFromFileDescriptorExp">(6),
-                                       unsupported<"zeMemGetFileDescriptorFromIpcHandleExp">(6),
-                                       unsupported<"zeMemSetAtomicAccessAttributeExp">(7),
-                                       unsupported<"zeMemGetAtomicAccessAttributeExp">(7)};
+  static const TableEntry entries[] = {
+      entry<"zeMemGetIpcHandleFromFileDescriptorExp", calls::mem_get_ipc_handle_from_fd>(6),
+      entry<"zeMemGetFileDescriptorFromIpcHandleExp", calls::mem_get_fd_from_ipc_handle>(6),
+      unsupported<"zeMemSetAtomicAccessAttributeExp">(7), unsupported<"zeMemGetAtomicAccessAttributeExp">(7)};
   return entries;
 }
 
@@ -268,18 +268,19 @@ Table sampler_table() {
 }
 
 Table physical_mem_table() {
-  static const TableEntry entries[] = {unsupported<"zePhysicalMemCreate">(0), unsupported<"zePhysicalMemDestroy">(0)};
+  static const TableEntry entries[] = {entry<"zePhysicalMemCreate", calls::physical_mem_create>(0),
+                                       entry<"zePhysicalMemDestroy", calls::physical_mem_destroy>(0)};
   return entries;
 }
 
 Table virtual_mem_table() {
-  static const TableEntry entries[] = {unsupported<"zeVirtualMemReserve">(0),
-                                       unsupported<"zeVirtualMemFree">(0),
-                                       unsupported<"zeVirtualMemQueryPageSize">(0),
-                                       unsupported<"zeVirtualMemMap">(0),
-                                       unsupported<"zeVirtualMemUnmap">(0),
-                                       unsupported<"zeVirtualMemSetAccessAttribute">(0),
-                                       unsupported<"zeVirtualMemGetAccessAttribute">(0)};
+  static const TableEntry entries[] = {entry<"zeVirtualMemReserve", calls::virtual_mem_reserve>(0),
+                                       entry<"zeVirtualMemFree", calls::virtual_mem_free>(0),
+                                       entry<"zeVirtualMemQueryPageSize", calls::virtual_mem_query_page_size>(0),
+                                       entry<"zeVirtualMemMap", calls::virtual_mem_map>(0),
+                                       entry<"zeVirtualMemUnmap", calls::virtual_mem_unmap>(0),
+                                       entry<"zeVirtualMemSetAccessAttribute", calls::virtual_mem_set_access>(0),
+                                       entry<"zeVirtualMemGetAccessAttribute", calls::virtual_mem_get_access>(0)};
   return entries;
 }
 

@@ -108,6 +108,8 @@ class TracedCall {
       add_text(value);
     } else if constexpr (std::is_pointer_v<T>) {
       value ? text_.add_hex(reinterpret_cast<std::uintptr_t>(value)) : text_.add("null");
+    } else if constexpr (std::is_class_v<T>) {
+      text_.add("{...}");  // The handle of memory between processes.
     } else if constexpr (std::is_enum_v<T>) {
       text_.add_number(static_cast<std::uint64_t>(value));
     } else {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/reservation.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/objects/wait.hpp>
 #include <tenon/frameworks/level_zero/abi/context_npu.hpp>
@@ -44,7 +45,10 @@ Driver* Driver::get() noexcept {
   return driver;
 }
 
-Context::~Context() { memory_table().remove_all(this); }
+Context::~Context() {
+  memory_table().remove_all(this);
+  Reservations::all().remove_all(this);
+}
 
 void Context::add(Prunable* part) {
   std::lock_guard lock(mutex_);

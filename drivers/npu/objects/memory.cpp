@@ -6,16 +6,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include <tenon/drivers/handles/objects.hpp>
 #include <tenon/drivers/npu/objects/memory.hpp>
+#include <tenon/drivers/npu/objects/reservation.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 
@@ -57,6 +63,11 @@ bool may_shrink(int fd) noexcept {
   return seals < 0 || (seals & F_SEAL_SHRINK) == 0;
 }
 
+int protection_of(ze_memory_access_attribute_t access) noexcept {
+  if (access == ZE_MEMORY_ACCESS_ATTRIBUTE_NONE) return PROT_NONE;
+  return access == ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY ? PROT_READ : PROT_READ | PROT_WRITE;
+}
+
 bool is_dma_buf(int fd) noexcept try { return dmabuf::client::is_dmabuf(fd); } catch (const Error&) {
   return false;
 }
@@ -89,15 +100,6 @@ const std::shared_ptr<Allocation>* overlapped(const std::map<std::uintptr_t, std
   return begin - before->first < before->second->size() ? &before->second : nullptr;
 }
 
-/// Sealed, so that another holder of the descriptor cannot truncate memory that the device uses.
-ze_result_t make_file(std::size_t size, UniqueFd* file) try {
-  *file = dmabuf::client::sealed_memfd(size);
-  return ::fcntl(file->get(), F_ADD_SEALS, F_SEAL_SEAL) == 0 ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_UNKNOWN;
-} catch (const Error& error) {
-  return error.native_api() == "memfd_create" ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
-                                              : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
-}
-
 /// @return -1 with errno if udmabuf cannot.
 int dma_buf_of(const UniqueFd& memfd, std::size_t size) noexcept try {
   return dmabuf::client::udmabuf_over(memfd.get(), size).release();
@@ -109,6 +111,8 @@ int dma_buf_of(const UniqueFd& memfd, std::size_t size) noexcept try {
   return -1;
 }
 
+std::atomic<std::uint64_t> memory_limit{0};
+
 std::uint64_t read_number(const char* path) {
   std::ifstream file(path);
   std::uint64_t value = 0;
@@ -116,6 +120,14 @@ std::uint64_t read_number(const char* path) {
 }
 
 }  // namespace
+
+ze_result_t make_memory_file(std::size_t size, UniqueFd* file) try {
+  *file = dmabuf::client::sealed_memfd(size);
+  return ::fcntl(file->get(), F_ADD_SEALS, F_SEAL_SEAL) == 0 ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_UNKNOWN;
+} catch (const Error& error) {
+  return error.native_api() == "memfd_create" ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+                                              : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+}
 
 MemoryAccount& process_memory() noexcept {
   static MemoryAccount account;  // Nothing is left to destroy at exit: clients free from their own destructors.
@@ -128,15 +140,28 @@ std::uint64_t machine_memory_bytes() noexcept {
                           static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGE_SIZE), 1L));
     for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
       if (const std::uint64_t limit = read_number(path)) total = std::min(total, limit);
+    if (const char* text = std::getenv("TENON_NPU_MEMORY"); text && *text) {
+      std::uint64_t limit = 0;
+      const std::string_view view(text);
+      const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), limit);
+      if (error == std::errc() && end == view.data() + view.size() && limit != 0)
+        total = std::min(total, limit);
+      else
+        std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_MEMORY is '%s', and no number of bytes\n", text);
+    }
     return total;
   }();
-  return bytes;
+  const std::uint64_t limit = memory_limit.load(std::memory_order_relaxed);
+  return limit != 0 ? std::min(bytes, limit) : bytes;
 }
+
+void limit_machine_memory(std::uint64_t bytes) noexcept { memory_limit.store(bytes, std::memory_order_relaxed); }
 
 bool can_export_dma_buf() noexcept { return dmabuf::client::has_udmabuf(); }
 
 Allocation::~Allocation() {
   if (reserved_) ::munmap(reserved_, reserved_size_);
+  if (reservation_) ::mmap(data_, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (accounted_ == 0) return;
   process_memory().remove(accounted_);
   for (const auto& account : description_.accounts)
@@ -171,7 +196,7 @@ ze_result_t Allocation::allocate(const Description& description, std::size_t siz
   std::shared_ptr<Allocation> made(new Allocation(description, Source::kOwn));
   const std::size_t whole = round_up(size, kPageSize);
   if (description.exported) {
-    if (const ze_result_t result = make_file(whole, &made->fd_)) return result;
+    if (const ze_result_t result = make_memory_file(whole, &made->fd_)) return result;
   }
   if (const ze_result_t result = made->map(whole, alignment, made->fd_.get(), PROT_READ | PROT_WRITE)) return result;
   made->size_ = size;
@@ -224,7 +249,52 @@ ze_result_t Allocation::import_user_memory(const Description& description, void*
   return ZE_RESULT_SUCCESS;
 }
 
+ze_result_t Allocation::map_range(const Description& description, std::shared_ptr<Reservation> reservation,
+                                  void* address, std::size_t size, int fd, std::size_t offset,
+                                  ze_memory_access_attribute_t access, std::shared_ptr<Allocation>* allocation) {
+  std::shared_ptr<Allocation> made(new Allocation(description, Source::kMapping));
+  if (::mmap(address, size, protection_of(access), MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(offset)) ==
+      MAP_FAILED)
+    return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  made->access_.store(access);
+  made->data_ = static_cast<std::byte*>(address);
+  made->size_ = size;
+  made->reservation_ = std::move(reservation);
+  made->id_ = next_id();
+  *allocation = std::move(made);
+  return ZE_RESULT_SUCCESS;
+}
+
+bool Allocation::set_access(ze_memory_access_attribute_t access) noexcept {
+  if (::mprotect(data_, size_, protection_of(access)) != 0) return false;
+  access_.store(access);
+  return true;
+}
+
+ze_result_t Allocation::make_shareable() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (borrow_fd() >= 0) return ZE_RESULT_SUCCESS;
+  if (source_ != Source::kOwn)
+    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                "other processes can open memory that was allocated here, or imported "
+                "as a descriptor that its owner may shrink");
+  const std::size_t whole = round_up(size_, kPageSize);
+  UniqueFd file;
+  if (const ze_result_t result = make_memory_file(whole, &file)) return result;
+  for (std::size_t at = 0; at < whole;) {
+    const ssize_t written = ::pwrite(file.get(), data_ + at, whole - at, static_cast<off_t>(at));
+    if (written <= 0) return fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, std::strerror(errno));
+    at += static_cast<std::size_t>(written);
+  }
+  if (::mmap(data_, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0) == MAP_FAILED)
+    return fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, std::strerror(errno));
+  fd_ = std::move(file);
+  return ZE_RESULT_SUCCESS;
+}
+
 bool Allocation::is_intact() const noexcept {
+  if (is_mapping()) return access() != ZE_MEMORY_ACCESS_ATTRIBUTE_NONE;
   if (!watched_fd_) return true;
   if (may_seek_) return ::lseek(watched_fd_.get(), 0, SEEK_END) >= static_cast<off_t>(size_);
   struct stat status {};
@@ -234,6 +304,7 @@ bool Allocation::is_intact() const noexcept {
 
 ze_result_t check_intact(const Allocation& memory) {
   if (memory.is_intact()) return ZE_RESULT_SUCCESS;
+  if (memory.is_mapping()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range was made inaccessible");
   return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the file behind imported memory was shrunk below the " +
                                                 std::to_string(memory.size()) + " bytes that were imported");
 }
@@ -261,6 +332,12 @@ bool MemoryTable::insert(const Context* context, std::shared_ptr<Allocation> all
   }
   contexts_[context].emplace(begin, std::move(allocation));
   return true;
+}
+
+bool MemoryTable::overlaps(const Context* context, const void* address, std::size_t size) const {
+  std::shared_lock lock(mutex_);
+  const auto owner = contexts_.find(context);
+  return owner != contexts_.end() && overlapped(owner->second, reinterpret_cast<std::uintptr_t>(address), size);
 }
 
 std::shared_ptr<Allocation> MemoryTable::find_range(const Context* context, const void* address,

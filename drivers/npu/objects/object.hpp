@@ -36,6 +36,7 @@ enum class Kind : std::uint8_t {
   kMetricStreamer,
   kMetricPool,
   kMetricQuery,
+  kPhysicalMemory,
 };
 
 /// The slot to which a handle points. Begins with the dispatch tables through which newer loaders call.

@@ -53,6 +53,20 @@ std::uint32_t api_version() noexcept {
   return version;
 }
 
+std::uint32_t driver_version(std::uint32_t otherwise) noexcept {
+  static const std::uint32_t version = [otherwise] {
+    const char* const text = std::getenv("TENON_NPU_DRIVER_VERSION");
+    if (!text || !*text) return otherwise;
+    std::uint32_t value = 0;
+    const char* const text_end = text + std::strlen(text);
+    const auto [end, error] = std::from_chars(text, text_end, value);
+    if (error == std::errc() && end == text_end) return value;
+    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_DRIVER_VERSION is '%s', and no number of 32 bits\n", text);
+    return otherwise;
+  }();
+  return version;
+}
+
 bool is_as_hardware() noexcept {
   static const bool is = [] {
     const char* const text = std::getenv("TENON_NPU_AS_HARDWARE");

@@ -18,6 +18,9 @@ std::uint32_t graph_extension_version() noexcept;
 /// 1.13, or TENON_NPU_API_VERSION (1.3 to 1.17): what zeDriverGetApiVersion and the tables behind handles say. Read once.
 std::uint32_t api_version() noexcept;
 
+/// What zeDriverGetProperties says: `otherwise`, or TENON_NPU_DRIVER_VERSION. Read once.
+std::uint32_t driver_version(std::uint32_t otherwise) noexcept;
+
 /// Whether TENON_NPU_AS_HARDWARE is "1": names and versions in words are those of hardware's driver, and where the machine has
 /// no /dev/udmabuf, a memfd is exported as a dma-buf. For clients that look for these; otherwise everything says that it is software.
 bool is_as_hardware() noexcept;

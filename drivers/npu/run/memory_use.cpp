@@ -46,6 +46,8 @@ ze_result_t MemoryAccess::begin(StopCheck stop) noexcept {
     use.is_open = false;
     if (!use.memory) continue;
     if (const ze_result_t result = check_intact(*use.memory)) return result;
+    if (use.writes && !use.memory->writable())
+      return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the memory was made read-only since the command was recorded");
     for (MemoryUse& earlier : uses_.first(i)) {
       if (earlier.memory != use.memory) continue;
       earlier.writes |= use.writes;

@@ -86,3 +86,61 @@ class InstrumentTest(client.NpuTest):
             self.assertRegex(name, r"^\d+\.json$")
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 self.assertGreater(len(json.load(file)), 20)
+
+    def test_a_hang_ends_with_a_reset(self):
+        # The device hangs when the program asks for it, by the socket, and is reset after 300 ms.
+        code = """
+    import socket, time
+    def say(command):
+        with socket.socket(socket.AF_UNIX) as to:
+            to.connect(os.environ["TENON_NPU_CONTROL"].replace("%p", str(os.getpid())))
+            to.sendall((command + "\\n").encode())
+            return to.makefile().readline().strip()
+    compiled = core.compile_model(client.relu_model(), "NPU")
+    request = compiled.create_infer_request()
+    request.infer([np.full((1, 16), 1, np.float32)])
+    answer = [say("fail execution:1=hang")]
+    begin = time.monotonic()
+    try:
+        request.infer([np.full((1, 16), 2, np.float32)])
+    except Exception as error:
+        answer.append("DEVICE_LOST" in str(error))
+    answer.append(time.monotonic() - begin)
+    answer.append(say("status"))
+    fresh = core.compile_model(client.relu_model(), "NPU").create_infer_request()
+    fresh.infer([np.full((1, 16), 3, np.float32)])
+    answer.append(float(fresh.get_output_tensor(0).data[0, 5]))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            answer = self.in_fresh_process("    import os" + code, {"TENON_NPU_CONTROL": os.path.join(folder, "%p"), "TENON_NPU_RESET_MS": "300"})
+        self.assertEqual(answer[:2], ["ok", True])
+        self.assertGreaterEqual(answer[2], 0.28)
+        self.assertLess(answer[2], 30)
+        self.assertIn("ok: works, 1 resets", answer[3])
+        self.assertEqual(answer[4], 3)
+
+    def test_a_compiler_refuses_operations(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "refused")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("Relu  # as an old compiler\n")
+            words = self.in_fresh_process(INFER, {"TENON_NPU_REFUSE": path}, expect_failure=True)
+            self.assertIn("on purpose: TENON_NPU_REFUSE", words)
+
+    def test_the_driver_is_as_old_as_it_says(self):
+        code = "    answer = str(core.get_property('NPU', 'NPU_DRIVER_VERSION'))"
+        self.assertEqual(self.in_fresh_process(code, {"TENON_NPU_DRIVER_VERSION": "1688"}), "1688")
+        self.assertNotEqual(self.in_fresh_process(code), "1688")
+
+    def test_numbers_of_hardware_overflow(self):
+        code = """
+    x = client.ops.parameter([1, 2], np.float32)
+    squares = client.ops.multiply(x, x)
+    model = client.ov.Model([client.ops.multiply(squares, np.float32(0.001))], [x])
+    answer = [float(value) for value in core.compile_model(model, "NPU")([np.array([[300, 100]], np.float32)])[0][0]]
+"""
+        exact = self.in_fresh_process(code)
+        self.assertAlmostEqual(exact[0], 90, places=3)
+        rounded = self.in_fresh_process(code, {"TENON_NPU_NUMERICS": "f16"})
+        self.assertEqual(rounded[0], float("inf"))
+        self.assertAlmostEqual(rounded[1], 10, delta=0.01)

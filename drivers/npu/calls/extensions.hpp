@@ -15,7 +15,7 @@ namespace abi = tenon::level_zero::abi;
 /// The tables of "ZE_extension_graph..." and "ZE_extension_profiling_data...": graph_table.cpp. Null for other names.
 void* graph_extension_table(const char* name) noexcept;
 
-/// Warns on stderr about names in TENON_NPU_WITHOUT and TENON_NPU_FAIL that match nothing.
+/// Warns on stderr about names in TENON_NPU_WITHOUT and TENON_NPU_FAIL that match nothing. Starts the control socket.
 /// @errors std::bad_alloc
 void report_unknown_settings();
 

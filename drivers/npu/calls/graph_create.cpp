@@ -65,6 +65,7 @@ compiler::Request request_of(const Source& source, const Device& device) {
   request.build_flags = source.build_flags;
   request.device = device.platform();
   request.input_hash = source.input_hash;
+  request.numerics = compiler::numerics_from_environment();
   request.profiling = (source.flags & abi::kGraphEnableProfiling) != 0;
   return request;
 }

@@ -14,6 +14,7 @@
 #include <tenon/drivers/npu/compiler/in_memory_ir.hpp>
 #include <tenon/drivers/npu/compiler/precise_layers.hpp>
 #include <tenon/drivers/npu/compiler/precision_trial.hpp>
+#include <tenon/drivers/npu/compiler/refusals.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 
@@ -23,12 +24,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void check_supported(const Model& model) {
+  const Refusals& refusals = Refusals::from_environment();
   std::string missing;
   std::size_t count = 0;
   for (const auto& node : model.get_ordered_ops()) {
     const std::string_view type = node->get_type_name();
-    if (type == "ReadValue" || type == "Assign" || engine::is_supported(*node)) continue;
-    missing += "\n  " + node->describe();
+    const bool is_refused = refusals.refuses(*node);
+    if (!is_refused && (type == "ReadValue" || type == "Assign" || engine::is_supported(*node))) continue;
+    missing += "\n  " + node->describe() + (is_refused ? " (on purpose: TENON_NPU_REFUSE)" : "");
     ++count;
   }
   if (count)
@@ -136,7 +139,9 @@ CacheKey key_of(const InMemoryIr& ir, const Request& request, const Target& targ
   hasher.add(std::uint64_t{request.input_hash.has_value()});
   hasher.add(&model, sizeof model);
   hasher.add(std::string_view(request.build_flags ? request.build_flags : ""));
+  hasher.add(Refusals::from_environment().text());
   hasher.add(std::uint64_t{request.profiling});
+  hasher.add(static_cast<std::uint64_t>(request.numerics));
   for (const int number : {static_cast<int>(target.platform.number), target.max_tiles, target.tiles, target.workers()})
     hasher.add(static_cast<std::uint64_t>(number));
   hasher.add(engine::blob_identity());
@@ -174,7 +179,7 @@ std::string describe_layers(const Model& model) {
   return text;
 }
 
-Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target, std::string& log) {
+Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target, Numerics numerics, std::string& log) {
   std::shared_ptr<Model> model = read_in_memory_ir(ir);
   check_supported(*model);
   log += lines(mark_precise_layers(*model, flags.options.precise_layers));
@@ -183,6 +188,10 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
   if (flags.options.log >= LogLevel::kDebug) log += describe_target(target, arguments);
   if (flags.options.log >= LogLevel::kTrace) log += describe_layers(*model);
   Settings settings = settings_of(flags.options, target);
+  if (numerics == Numerics::kF16) {
+    round_to_f16(*model);
+    settings.precision = ElementType::kF32;
+  }
   engine::Blob payload;
   payload.name = model->get_friendly_name();
   payload.precision = settings.precision;
@@ -192,7 +201,7 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
     const bool has_states = std::any_of(arguments.begin(), arguments.end(), [](const Argument& argument) {
       return argument.role == Argument::Role::kState;
     });
-    plan = make_plan(model, settings, leaves_precision_open(flags.options) && !has_states,
+    plan = make_plan(model, settings, leaves_precision_open(flags.options) && !has_states && numerics == Numerics::kF32,
                      std::max(flags.options.compilation_threads, 0), log);
     payload.precision = settings.precision;
     payload.kind = engine::Blob::Kind::kPrepared;
@@ -237,7 +246,7 @@ Compiled compile(const Request& request, const CompileCache* cache) {
       }
     }
   }
-  const Tensor bytes = build(ir, flags, target, compiled.log);
+  const Tensor bytes = build(ir, flags, target, request.numerics, compiled.log);
   compiled.program = std::make_shared<Program>(bytes);
   if (cached && cache->store(key, bytes)) compiled.log += cache_line("stored");
   return compiled;
@@ -269,7 +278,8 @@ std::vector<std::string> supported_layers(const Request& request) {
   try {
     for (const auto& node : read_in_memory_ir(ir)->get_ordered_ops()) {
       const std::string_view type = node->get_type_name();
-      known[node->get_friendly_name()] = type == "ReadValue" || type == "Assign" || engine::is_supported(*node);
+      known[node->get_friendly_name()] = !Refusals::from_environment().refuses(*node) &&
+                                         (type == "ReadValue" || type == "Assign" || engine::is_supported(*node));
     }
   } catch (const Error& error) {
     if (error.code() != Code::kUnimplemented) throw;

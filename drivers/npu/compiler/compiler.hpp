@@ -12,14 +12,12 @@
 #include <tenon/drivers/npu/compiler/build_flags.hpp>  // IWYU pragma: export
 #include <tenon/drivers/npu/compiler/compile_cache.hpp>
 #include <tenon/drivers/npu/compiler/native_blob.hpp>
+#include <tenon/drivers/npu/compiler/numerics.hpp>
 #include <tenon/drivers/npu/compiler/options.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
 #include <tenon/engine/engine.hpp>
 
 namespace tenon::npu::compiler {
-
-/// The newest operation set that clients may use.
-inline constexpr std::uint32_t kMaxOpset = 17;
 
 struct Request {
   std::span<const std::uint8_t> ir;   ///< Read during the call only.
@@ -29,6 +27,7 @@ struct Request {
   /// The client's own hash of the model, which then identifies it in the cache. The client promises that models with one
   /// hash compile to the same program.
   std::optional<std::uint64_t> input_hash;
+  Numerics numerics = Numerics::kF32;
 };
 
 struct Compiled {

@@ -13,6 +13,9 @@
 
 namespace tenon::npu::compiler {
 
+/// The newest operation set that clients may use.
+inline constexpr std::uint32_t kMaxOpset = 17;
+
 using Platform = NpuPlatform;
 
 enum class Hint : std::uint8_t { kUndefined, kLatency, kThroughput };

@@ -3,37 +3,58 @@
 // the call itself or a wrapper; this is decided when the table is filled, so it costs nothing when off.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <span>
 #include <vector>
 
+#include <tenon/drivers/npu/instrument/rules.hpp>
 #include <tenon/drivers/npu/instrument/trace.hpp>
 #include <tenon/drivers/npu/objects/dispatch.hpp>
 
 namespace tenon::npu {
 
-/// True if either variable is set. Read once.
+/// True if failures, a trace or a control socket are asked for. Read once.
 bool is_instrumented() noexcept;
 
-/// Reports on stderr the parts of TENON_NPU_FAIL that are no rule or match no call.
+/// Reports on stderr the parts of TENON_NPU_FAIL that are no rule or match no call, and starts the control socket.
 /// @param tables  all calls that can be made to fail.
-void report_unknown_failures(std::span<const std::span<const TableEntry>> tables) noexcept;
+void start_instruments(std::span<const std::span<const TableEntry>> tables);
 
-/// One call, identified by the name that TENON_NPU_FAIL uses. @thread any
+/// One call, identified by the name that rules use. @thread any
 class CallSite {
  public:
   explicit CallSite(const char* name);
   const char* name() const noexcept { return name_; }
-  /// Counts the call. @return the planned error (fail() was called), or ZE_RESULT_SUCCESS for none.
+  /// Counts the call. @return what the first rule that is due says.
+  Effect planned() noexcept;
+  /// For a call of the client: waits as planned. @return the planned error (fail() was called), or that of a lost device, or
+  /// ZE_RESULT_SUCCESS for none.
   ze_result_t planned_failure() noexcept;
 
  private:
+  struct Matches {
+    std::uint32_t generation;
+    std::vector<Rule*> rules;
+  };
+  const Matches* matches() noexcept;
+
   const char* const name_;
-  std::vector<class FailureRule*> rules_;
+  const bool survives_loss_;
+  std::atomic<const Matches*> matches_{nullptr};  ///< Replaced when rules change.
+  std::mutex mutex_;
+  std::deque<Matches> all_matches_;  ///< With earlier ones, which other threads may be reading.
 };
 
-/// The execution of a submitted list, treated as a call; TENON_NPU_FAIL names it "execution".
+/// Calls fail() with the code and the reason: a rule made this call of `name` fail.
+ze_result_t fail_as_planned(const char* name, const Effect& effect) noexcept;
+/// Calls fail() for a lost device.
+ze_result_t fail_as_lost() noexcept;
+
+/// The execution of a submitted list, treated as a call; rules name it "execution".
 CallSite& execution_site();
 
 /// A string usable as a template argument.

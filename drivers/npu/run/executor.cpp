@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include <tenon/drivers/npu/instrument/faults.hpp>
 #include <tenon/drivers/npu/instrument/instrument.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/run/executor.hpp>
@@ -416,14 +417,43 @@ void Executor::finish(Work& work, ze_result_t result) noexcept {
 
 ze_result_t Executor::run(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept {
   if (!is_instrumented_) return run_timed(list, lane, before);
-  const ze_result_t planned = execution_site().planned_failure();
-  if (before == ZE_RESULT_SUCCESS) before = planned;
+  const Effect planned = execution_site().planned();
+  Faults::get().note_execution();
   const std::uint64_t begin_ns = now_ns();
-  const ze_result_t result = run_timed(list, lane, before);
+  if (before == ZE_RESULT_SUCCESS) before = suffer(planned, list);
+  const std::uint64_t start_ns = now_ns();
+  ze_result_t result = run_timed(list, lane, before);
+  if (planned.factor > 1 && result == ZE_RESULT_SUCCESS)
+    result = pause(list, static_cast<std::uint64_t>((planned.factor - 1) * static_cast<double>(now_ns() - start_ns)));
   ShortText what;
   what.add_handle("list", list.handle());
   trace(lane, 0, what.text(), begin_ns, result);
   return result;
+}
+
+ze_result_t Executor::pause(const CommandList& list, std::uint64_t duration_ns) noexcept {
+  const Deadline end = Deadline::in(duration_ns);
+  Futex never;
+  while (!end.passed()) {
+    if (must_stop(&list)) return stop_result(&list);
+    never.wait([](std::uint32_t) { return false; }, Deadline::in(std::min(kEventSliceNs, duration_ns)), 0);
+    if (duration_ns <= kEventSliceNs) break;
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t Executor::suffer(const Effect& planned, const CommandList& list) noexcept {
+  Faults& faults = Faults::get();
+  if (planned.loses) faults.lose();
+  if (planned.hangs) faults.hang();
+  if (faults.is_lost()) return fail_as_lost();
+  if (faults.is_hung()) {
+    while (!faults.wait_for_reset(kEventSliceNs))
+      if (must_stop(&list)) return stop_result(&list);
+    return fail(ZE_RESULT_ERROR_DEVICE_LOST, "the device hung, on purpose, and was reset");
+  }
+  if (planned.code != ZE_RESULT_SUCCESS) return fail_as_planned(execution_site().name(), planned);
+  return planned.delay_ns != 0 ? pause(list, planned.delay_ns) : ZE_RESULT_SUCCESS;
 }
 
 ze_result_t Executor::run_timed(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept {

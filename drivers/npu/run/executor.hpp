@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include <tenon/drivers/npu/instrument/rules.hpp>
 #include <tenon/drivers/npu/instrument/trace.hpp>
 #include <tenon/drivers/npu/objects/device.hpp>
 #include <tenon/drivers/npu/objects/memory.hpp>
@@ -144,6 +145,10 @@ class Executor {
   void finish(Work& work, ze_result_t result) noexcept;
   ze_result_t run(Command& command, Origin origin, ze_result_t before) noexcept;
   ze_result_t run(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept;
+  /// Fails, waits, hangs or loses the device as planned. @return the failure with which the list then ends.
+  ze_result_t suffer(const Effect& planned, const CommandList& list) noexcept;
+  /// @return stop_result() if the list had to stop before the time was over.
+  ze_result_t pause(const CommandList& list, std::uint64_t duration_ns) noexcept;
   ze_result_t run_timed(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept;
   ze_result_t run_checked(Command& command, const CommandList* list, ze_result_t before) noexcept;
   void trace(std::uint32_t lane, int depth, std::string_view what, std::uint64_t begin_ns, ze_result_t result) noexcept;

@@ -29,9 +29,9 @@ constexpr const char* kLoaderFile = "libze_loader.so.1";
 constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
 
 struct NpuEnvOptions {
-  std::string platforms, driver, failures, trace;
+  std::string platforms, driver, failures, trace, control, memory, refusals, api_version, numerics;
   std::vector<std::string> words;  ///< The program and its arguments.
-  bool print = false;
+  bool print = false, as_hardware = false;
 };
 
 std::string find_driver(const std::string& wanted) {
@@ -84,6 +84,18 @@ Environment environment_of(const NpuEnvOptions& options) {
   if (!options.trace.empty())
     environment.emplace_back("TENON_NPU_TRACE",
                              options.trace == "stderr" ? options.trace : fs::absolute(options.trace).string());
+  if (!options.control.empty()) environment.emplace_back("TENON_NPU_CONTROL", fs::absolute(options.control).string());
+  if (!options.refusals.empty()) {
+    if (!fs::is_regular_file(options.refusals))
+      throw Error(Code::kNotFound, fmt::format("--refuse {}: no such file: it lists operations that the NPU's compiler "
+                                               "shall refuse, one a line",
+                                               options.refusals));
+    environment.emplace_back("TENON_NPU_REFUSE", fs::absolute(options.refusals).string());
+  }
+  if (!options.memory.empty()) environment.emplace_back("TENON_NPU_MEMORY", options.memory);
+  if (!options.api_version.empty()) environment.emplace_back("TENON_NPU_API_VERSION", options.api_version);
+  if (!options.numerics.empty()) environment.emplace_back("TENON_NPU_NUMERICS", options.numerics);
+  if (options.as_hardware) environment.emplace_back("TENON_NPU_AS_HARDWARE", "1");
   if (const std::string folder = find_shim(); !folder.empty()) {
     const char* before = std::getenv("LD_LIBRARY_PATH");
     environment.emplace_back("LD_LIBRARY_PATH", before && *before ? folder + ":" + before : folder);
@@ -109,7 +121,23 @@ void add_npu_env(CLI::App& app) {
   command->add_option(
       "--fail", options->failures,
       "Calls that shall fail, such as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
-      "(names may end in *), =CODE, with commas between them");
+      "(names may end in *), =CODE, =slow(20ms), =lost or, of executions, =slow(3x) and =hang, with commas between "
+      "them");
+  command->add_option(
+      "--control", options->control,
+      "A socket on which the program takes commands while it runs: status, fail RULES, lost, hang, reset, "
+      "recover, memory BYTES, clear; %p in its name is the process id");
+  command->add_option("--memory", options->memory, "Bytes of memory that the NPU has; default: the machine's");
+  command->add_option("--refuse", options->refusals,
+                      "A file of operations that the NPU's compiler shall refuse, one a line: Softmax, MatMul f16");
+  command
+      ->add_option("--numerics", options->numerics,
+                   "f16: every operation rounds to f16, as on silicon; f32 (default): as exact as the CPU")
+      ->check(CLI::IsMember({"f32", "f16"}));
+  command->add_option("--api-version", options->api_version,
+                      "The version of Level Zero that the driver claims, 1.3 to 1.17; default: 1.13");
+  command->add_flag("--as-hardware", options->as_hardware,
+                    "Give names in words as hardware's driver does, and a memfd where a dma-buf cannot be had");
   command->add_option(
       "--trace", options->trace,
       "Trace the program's calls and what the device executes: FILE.json (Chrome, Perfetto), FILE (lines) "
@@ -120,7 +148,7 @@ void add_npu_env(CLI::App& app) {
   command->positionals_at_end();
   command->footer(
       "\nThe program finds one Level Zero driver, the software NPU; drivers of real hardware are hidden from it. It\n"
-      "gets: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, _FAIL and _TRACE, and on systems whose Level Zero loader is "
+      "gets: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_* of its options, and on systems whose Level Zero loader is "
       "too old for\n"
       "OpenVINO's NPU plugin, a shim in front of it on LD_LIBRARY_PATH. Its exit status is passed on.\n"
       "docs/guide/npu_without_an_npu.md has the details.\n"

@@ -52,6 +52,23 @@ TEST_F(NpuEnv, PassesFailuresAndTraceOn) {
             "stderr\nnone\n");
 }
 
+TEST_F(NpuEnv, PassesFaultsAndVersionsOn) {
+  std::ofstream(folder / "refused.txt") << "Softmax\n";
+  const std::string print =
+      "sh -c 'echo $TENON_NPU_CONTROL; echo $TENON_NPU_REFUSE; echo $TENON_NPU_MEMORY $TENON_NPU_API_VERSION "
+      "$TENON_NPU_NUMERICS $TENON_NPU_AS_HARDWARE'";
+  const Outcome done = npu_env(
+      "--control s.sock --memory 1000000 --refuse refused.txt --api-version 1.17 --numerics f16 --as-hardware -- " +
+      print);
+  ASSERT_EQ(done.status, 0) << done.err;
+  const std::string here = fs::canonical(folder).string();
+  EXPECT_EQ(done.out, here + "/s.sock\n" + here + "/refused.txt\n1000000 1.17 f16 1\n");
+  EXPECT_NE(npu_env("--numerics f8 -- true").status, 0);
+  const Outcome none = npu_env("--refuse missing.txt -- true");
+  EXPECT_NE(none.status, 0);
+  EXPECT_NE(none.err.find("missing.txt: no such file"), std::string::npos) << none.err;
+}
+
 TEST_F(NpuEnv, HandsOverEveryWordAsItIs) {
   const std::string expected = "<a b>\n<-x>\n<-->\n<--print>\n<$HOME>\n";
   EXPECT_EQ(npu_env("-- printf '<%s>\\n' 'a b' -x -- --print '$HOME'").out, expected);

@@ -61,19 +61,19 @@ Released::~Released() {
 
 Entered::Entered() {
   if (!may_enter()) {
-    // The thread that ends the interpreter holds it, and its objects are dropped by it.
-    entered_ = is_ending_thread() && Py_IsInitialized();
-    return;
+    // The thread that ends the interpreter drops its objects, some of them in the scope of a Released.
+    if (!is_ending_thread() || !Py_IsInitialized()) return;
+  } else {
+    counted_ = true;
   }
-  counted_ = true;
   state_ = PyGILState_Ensure();
   entered_ = true;
 }
 
 Entered::~Entered() {
-  if (!counted_) return;
+  if (!entered_) return;
   PyGILState_Release(state_);
-  g_inside.fetch_sub(1);
+  if (counted_) g_inside.fetch_sub(1);
 }
 
 void leave_interpreter() {

@@ -21,6 +21,7 @@ from ._detections import Detection, Detections, install as _install_detections
 from ._elements import Sink, Source, Transform, register_element
 from ._enums import ZeroCopy
 from ._media import Pipeline, Video, open
+from ._media import drop_all as _drop_all
 from ._native import (
     AsyncInferQueue,
     CompiledModel,
@@ -67,6 +68,7 @@ _install()
 _install_detections()
 _members.install()
 _atexit.register(_native._leave_interpreter)
+_atexit.register(_drop_all)  # Called before the one above.
 _os.register_at_fork(after_in_child=_native._note_fork)
 
 _core: _Optional[Core] = None

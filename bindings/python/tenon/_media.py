@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import atexit
 import io
 import json
 import os
@@ -36,8 +35,7 @@ def advance(bar: Any, stats: list[dict]) -> None:
 _running: "weakref.WeakSet[_native._Running]" = weakref.WeakSet()
 
 
-@atexit.register
-def _drop_all() -> None:
+def drop_all() -> None:
     """Pipelines end before the interpreter does: their threads may be in Python."""
     for running in list(_running):
         running.drop()
@@ -86,6 +84,9 @@ class Pipeline:
         A parameter that is a word of Python's has a trailing underscore."""
         if self._running is not None:
             raise RuntimeError("the pipeline runs already: elements are added before")
+        for name, value in parameters.items():
+            if value is None:
+                raise TypeError(f"the parameter {name} of {element!r} is None: leave it out to get its default")
         node: dict = {"element": element, "parameters": {name.rstrip("_"): value for name, value in parameters.items()}}
         if id is not None:
             node["name"] = id
@@ -168,7 +169,7 @@ class Pipeline:
 
 def source_of(uri: Path) -> dict:
     """The source element for a path, a URL, a camera or a GStreamer launch line ("gst: ..."). @errors MissingFile."""
-    text = os.fspath(uri)
+    text = os.fsdecode(uri)
     if text.startswith("gst:"):
         return {"element": "gst_source", "parameters": {"line": text[4:].strip()}}
     if text.startswith("/dev/video"):
@@ -185,6 +186,8 @@ class Video:
 
     def __init__(self, uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
                  ahead: int = 4, quality: str = "fast", progress: bool = False, **options: Any):
+        if ahead < 1:
+            raise ValueError(f"ahead is the number of frames that are decoded before they are wanted: at least 1, not {ahead}")
         node = source_of(uri)
         node["parameters"].update(options)
         self._pipeline = Pipeline([node])
@@ -194,7 +197,7 @@ class Video:
             if format:
                 wanted["format"] = _native._format_name(format)
             self._pipeline.add("convert", **wanted)
-        self._uri = os.fspath(uri)
+        self._uri = os.fsdecode(uri)
         self._bar = progress_bar(self._uri) if progress else None
         self._running = self._pipeline._start(ahead, model)
 

@@ -46,6 +46,24 @@ import time; time.sleep(0.3)
 """, leaks=True)  # What the threads hold.
 
 
+def test_exit_with_pipelines_of_python_elements(python):
+    source = """
+import numpy as np
+class Pictures(tn.Source):
+    "Pictures of a generator."
+    def frames(self):
+        for _ in range(30): yield np.zeros((48, 64, 3), np.uint8)
+class Keeps(tn.Transform):
+    "Holds a generator."
+    def __init__(self): self.kept = iter(x for x in [1]); next(self.kept)
+    def process(self, frame): return frame
+    def __del__(self): self.kept.close()
+pipeline = tn.Pipeline().add(Pictures).add(Keeps)
+"""
+    for end in ("pipeline.add('null').run()", "pipeline.add('null').start()", "iterator = iter(pipeline); next(iterator)"):
+        python(START + source + end, leaks=True)
+
+
 def test_shared_memory_outlives_its_module(python):
     python(START + """
 keep = []

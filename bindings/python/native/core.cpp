@@ -192,7 +192,7 @@ void add_core_class(nb::module_& module) {
 }
 
 void add_compiled_model(nb::module_& module) {
-  nb::class_<CompiledModel>(module, "CompiledModel", nb::dynamic_attr(),
+  nb::class_<CompiledModel>(module, "CompiledModel", nb::dynamic_attr(), nb::is_weak_referenceable(),
                             "A model compiled for a device. Calling it runs one inference: compiled(array)[0] is the "
                             "first output as a NumPy array.")
       .def_prop_ro("inputs", [](const CompiledModel& self) { return self.inputs(); })

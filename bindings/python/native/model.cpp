@@ -264,7 +264,8 @@ std::vector<std::string> path_of(nb::handle path) {
 }
 
 void add_model_class(nb::module_& module) {
-  nb::class_<Model>(module, "Model", "A graph as data: read by Core.read_model(), or made of nodes.")
+  nb::class_<Model>(module, "Model", nb::is_weak_referenceable(),
+                    "A graph as data: read by Core.read_model(), or made of nodes.")
       .def(nb::new_([](nb::handle results, const ParameterVector& parameters, const std::string& name) {
              return std::make_shared<Model>(results_from(results), parameters, name);
            }),

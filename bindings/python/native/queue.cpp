@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // AsyncInferQueue: several requests, each of which starts the next inference as soon as it is free.
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/bindings/python/native/collected.hpp>
 #include <tenon/bindings/python/native/interpreter.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/request.hpp>
+#include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
 
 namespace tenon::python {
@@ -73,6 +77,7 @@ class AsyncQueue {
   AsyncQueue(const CompiledModel& compiled, std::size_t jobs) : idle_(std::make_shared<IdleRequests>()) {
     if (jobs == 0) jobs = compiled.get_property(optimal_number_of_infer_requests);
     for (std::size_t i = 0; i < jobs; ++i) {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Many requests take long.
       requests_.push_back(nb::cast(std::make_unique<Request>(compiled)));
       userdata_.push_back(nb::none());
       idle_->put(i);
@@ -98,6 +103,7 @@ class AsyncQueue {
     idle_->rethrow();
     std::ptrdiff_t taken = -1;
     wait_in_slices([&](int slice_ms) {
+      refuse_if_all_call_back("start_async()");
       taken = idle_->take(std::chrono::milliseconds(slice_ms));
       return taken >= 0;
     });
@@ -118,13 +124,18 @@ class AsyncQueue {
   }
 
   void wait_all() {
+    if (t_calls_back == this)
+      throw Error(Code::kFailedPrecondition, "wait_all() in a callback of the queue waits for that callback itself");
     wait_until_idle();
     idle_->rethrow();
   }
 
   std::size_t get_idle_request_id() {
     std::size_t index = 0;
-    wait_in_slices([&](int slice_ms) { return idle_->wait_for_one(std::chrono::milliseconds(slice_ms), index); });
+    wait_in_slices([&](int slice_ms) {
+      refuse_if_all_call_back("get_idle_request_id()");
+      return idle_->wait_for_one(std::chrono::milliseconds(slice_ms), index);
+    });
     idle_->rethrow();
     return index;
   }
@@ -172,6 +183,20 @@ class AsyncQueue {
   }
 
  private:
+  /// Notes that this thread is in a callback of the queue.
+  struct CallsBack {
+    explicit CallsBack(AsyncQueue& queue) : count(queue.calling_back_), before(std::exchange(t_calls_back, &queue)) {
+      count.fetch_add(1);
+    }
+    CallsBack(const CallsBack&) = delete;
+    CallsBack& operator=(const CallsBack&) = delete;
+    ~CallsBack() {
+      count.fetch_sub(1);
+      t_calls_back = before;
+    }
+    std::atomic<std::size_t>& count;
+    const AsyncQueue* before;
+  };
   static Request& request(const nb::object& object) { return nb::cast<Request&>(object); }
   static void wait_quietly(InferRequest& request) {
     try {
@@ -180,10 +205,17 @@ class AsyncQueue {
     }
   }
   bool has_callback() const { return has_callback_.load(); }
+  /// @errors Busy: this is the queue's callback, and each request of the queue waits for its callback to return
+  void refuse_if_all_call_back(const char* call) const {
+    if (t_calls_back != this || calling_back_.load() < requests_.size() || idle_->has_idle()) return;
+    throw Busy(std::string(call) + " in a callback of the queue: all of its " + std::to_string(requests_.size()) +
+               " requests are in callbacks, so none becomes free; give the queue more jobs");
+  }
   /// Calls Python's callback for request `i`; what it throws is kept for wait_all().
   std::exception_ptr called(std::size_t i) {
     const Entered entered;
     if (!entered) return nullptr;
+    const CallsBack in_callback(*this);
     try {
       // Kept for the call: they may be replaced meanwhile.
       const nb::object function = callback_, userdata = userdata_[i];
@@ -204,12 +236,17 @@ class AsyncQueue {
   std::vector<nb::object> requests_, userdata_;
   nb::object callback_;
   std::atomic<bool> has_callback_{false};
+  std::atomic<std::size_t> calling_back_{0};
+  static thread_local const AsyncQueue* t_calls_back;
 };
+
+thread_local const AsyncQueue* AsyncQueue::t_calls_back = nullptr;
 
 }  // namespace
 
 void add_queue(nb::module_& module) {
-  nb::class_<AsyncQueue>(module, "AsyncInferQueue", nb::type_slots(collected_slots<AsyncQueue>()),
+  nb::class_<AsyncQueue>(module, "AsyncInferQueue", nb::is_weak_referenceable(),
+                         nb::type_slots(collected_slots<AsyncQueue>()),
                          "Runs inferences as fast as the device takes them: start_async() takes the request that is "
                          "free first, and waits only where\n"
                          "all are busy. jobs=0: as many requests as the device wants.")

@@ -12,6 +12,7 @@
 #include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/profiling_info.hpp>
 #include <tenon/runtime/variable_state.hpp>
 
@@ -30,7 +31,7 @@ nb::object converted(nb::handle array, ElementType type) {
   return numpy.attr("asarray")(array).attr("astype")(dtype_of(type));
 }
 
-[[noreturn]] void refuse_index(std::size_t index, const char* what, std::size_t count) {
+[[noreturn]] void refuse_index(std::int64_t index, const char* what, std::size_t count) {
   throw Error(Code::kOutOfRange, "there is no " + std::string(what) + " " + std::to_string(index) + ": the model has " +
                                      std::to_string(count));
 }
@@ -39,28 +40,34 @@ nb::object converted(nb::handle array, ElementType type) {
 
 void Request::Shared::finish(const std::exception_ptr& error) {
   if (done) done(error);
-  if (!has_callback.load(std::memory_order_acquire) || (error && !on_errors)) return;
+  const bool wants_callback = !error && has_callback.load(std::memory_order_acquire);
+  if (!wants_callback && !has_waiter.load(std::memory_order_acquire)) return;
   const Entered entered;
-  if (!entered || !callback) return;
+  if (!entered) return;
+  if (has_waiter.exchange(false)) {
+    const Held waiting = std::move(waiter);
+    nb::borrow(waiting.get())();
+  }
+  if (!wants_callback || !callback) return;
   // Kept for the call: it may be replaced meanwhile.
   const nb::object function = nb::borrow(callback.get());
   function(userdata ? nb::borrow(userdata.get()) : nb::none());
 }
 
-void Request::set_callback(nb::object callback, nb::object userdata, bool on_errors) {
+void Request::set_callback(nb::object callback, nb::object userdata) {
   const bool is_set = !callback.is_none();
   if (is_set && !PyCallable_Check(callback.ptr()))
     raise(PyExc_TypeError, "a callback is a function, not " + shown(callback));
   shared_->has_callback.store(false);
   shared_->callback = is_set ? Held(std::move(callback)) : Held();
   shared_->userdata = Held(std::move(userdata));
-  shared_->on_errors = on_errors;
   shared_->has_callback.store(is_set, std::memory_order_release);
 }
 
 int Request::traverse(visitproc visit, void* arg) const {
   Py_VISIT(shared_->callback.get().ptr());
   Py_VISIT(shared_->userdata.get().ptr());
+  Py_VISIT(shared_->waiter.get().ptr());
   Py_VISIT(output_ports_.ptr());
   return 0;
 }
@@ -68,6 +75,8 @@ int Request::traverse(visitproc visit, void* arg) const {
 void Request::clear() {
   shared_->callback = Held();
   shared_->userdata = Held();
+  shared_->has_waiter.store(false);
+  shared_->waiter = Held();
   output_ports_.reset();
 }
 
@@ -119,8 +128,7 @@ Output<const Node> Request::port(nb::handle key) const {
 Output<const Node> Request::input_port(nb::handle key) const {
   if (PyLong_Check(key.ptr())) {
     const auto index = nb::cast<std::int64_t>(key);
-    if (index < 0 || static_cast<std::size_t>(index) >= inputs().size())
-      refuse_index(static_cast<std::size_t>(index), "input", inputs().size());
+    if (index < 0 || static_cast<std::size_t>(index) >= inputs().size()) refuse_index(index, "input", inputs().size());
     return inputs()[static_cast<std::size_t>(index)];
   }
   if (PyUnicode_Check(key.ptr()) || nb::isinstance<Output<const Node>>(key) || nb::isinstance<Output<Node>>(key))
@@ -198,7 +206,7 @@ void Request::set_inputs(nb::handle given, Sharing sharing) {
     return set_input(inputs().front(), given, sharing);
   }
   const std::size_t count = nb::len(given);
-  if (count > inputs().size()) refuse_index(inputs().size(), "input", inputs().size());
+  if (count > inputs().size()) refuse_index(static_cast<std::int64_t>(inputs().size()), "input", inputs().size());
   for (std::size_t i = 0; i < count; ++i) set_input(inputs()[i], nb::object(given[i]), sharing);
 }
 
@@ -234,6 +242,19 @@ void Request::start_async() {
   request_.start_async();
 }
 
+void Request::start_async(nb::object waiter) {
+  if (shared_->has_waiter.load()) throw Busy("the request is in a coroutine's inference already");
+  shared_->waiter = Held(std::move(waiter));
+  shared_->has_waiter.store(true, std::memory_order_release);
+  try {
+    start_async();
+  } catch (...) {
+    shared_->has_waiter.store(false);
+    shared_->waiter = Held();
+    throw;
+  }
+}
+
 void Request::wait() {
   wait_in_slices([&](int slice_ms) { return request_.wait_for(std::chrono::milliseconds(slice_ms)); });
   const Released released;
@@ -267,9 +288,9 @@ nb::list tensors_of(const std::vector<Output<const Node>>& ports, InferRequest& 
 
 std::size_t only(const std::vector<Output<const Node>>& ports, nb::handle index, const char* what) {
   if (!index.is_none()) {
-    const auto number = nb::cast<std::size_t>(index);
-    if (number >= ports.size()) refuse_index(number, what, ports.size());
-    return number;
+    const auto number = nb::cast<std::int64_t>(index);
+    if (number < 0 || static_cast<std::size_t>(number) >= ports.size()) refuse_index(number, what, ports.size());
+    return static_cast<std::size_t>(number);
   }
   if (ports.size() != 1)
     throw Error(Code::kInvalidArgument,
@@ -444,13 +465,18 @@ void add_inference(nb::class_<Request>& request) {
       .def(
           "set_callback",
           [](Request& self, nb::object callback, nb::object userdata) {
-            self.set_callback(std::move(callback), std::move(userdata), false);
+            self.set_callback(std::move(callback), std::move(userdata));
           },
           nb::arg("callback").none(), nb::arg("userdata") = nb::none(),
           "`callback(userdata)` is called after each inference that start_async() began, in the thread that ran it.")
       .def_prop_ro("userdata", &Request::userdata)
-      .def("_set_done",
-           [](Request& self, nb::object callback) { self.set_callback(std::move(callback), nb::none(), true); })
+      .def(
+          "_start_waited",
+          [](Request& self, nb::handle inputs, bool share_inputs, nb::object waiter) {
+            self.set_inputs(inputs, sharing_of(share_inputs));
+            self.start_async(std::move(waiter));
+          },
+          nb::arg("inputs").none(), nb::arg("share_inputs"), nb::arg("waiter"), nb::call_guard<Call>())
       .def_prop_ro(
           "results", [](Request& self) { return self.results(Sharing::kCopy); },
           "The outputs of the last inference, copied.")
@@ -476,9 +502,9 @@ void add_inference(nb::class_<Request>& request) {
 void add_request(nb::module_& module) {
   add_profiling(module);
   add_state(module);
-  auto request =
-      nb::class_<Request>(module, "InferRequest", nb::type_slots(collected_slots<Request>()),
-                          "One inference at a time over tensors by port. Requests are independent of each other.");
+  auto request = nb::class_<Request>(
+      module, "InferRequest", nb::is_weak_referenceable(), nb::type_slots(collected_slots<Request>()),
+      "One inference at a time over tensors by port. Requests are independent of each other.");
   add_tensors(request);
   add_inference(request);
 }

@@ -51,6 +51,9 @@ class Request {
 
   void infer();
   void start_async();
+  /// As start_async(), and calls a function of Python's once this inference has ended, whatever its outcome. @errors Busy: one that was
+  /// started so is running
+  void start_async(nb::object waiter);
   void wait();
   bool wait_for(int milliseconds);
 
@@ -58,8 +61,8 @@ class Request {
   using Done = std::function<void(std::exception_ptr error)>;
   /// What a queue does; it comes before the callback.
   void set_done(Done done) { shared_->done = std::move(done); }
-  /// Python's function of the userdata; None: nothing is called. With `on_errors` also after inferences that failed.
-  void set_callback(nb::object callback, nb::object userdata, bool on_errors);
+  /// Python's function of the userdata, for inferences that succeed; None: nothing is called.
+  void set_callback(nb::object callback, nb::object userdata);
   nb::object userdata() const { return shared_->userdata ? nb::borrow(shared_->userdata.get()) : nb::none(); }
   void set_userdata(nb::object userdata) { shared_->userdata = Held(std::move(userdata)); }
   /// For Python's collector of circles: a callback may refer to the object that holds the request.
@@ -71,9 +74,8 @@ class Request {
  private:
   struct Shared {
     Done done;
-    Held callback, userdata;  ///< Changed and read with the interpreter held.
-    std::atomic<bool> has_callback{false};
-    bool on_errors = false;
+    Held callback, userdata, waiter;  ///< Changed and read with the interpreter held.
+    std::atomic<bool> has_callback{false}, has_waiter{false};
 
     void finish(const std::exception_ptr& error);
     std::chrono::steady_clock::time_point begin;

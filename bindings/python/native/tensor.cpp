@@ -177,7 +177,7 @@ std::string repr_of_tensor(const Tensor& tensor) {
 
 void add_tensor_class(nb::module_& module) {
   nb::class_<Tensor>(
-      module, "Tensor", nb::type_slots(kTensorSlots),
+      module, "Tensor", nb::is_weak_referenceable(), nb::type_slots(kTensorSlots),
       "A view of memory that belongs to any framework: element type, shape, strides. `tensor.data` is a NumPy array "
       "over the\n"
       "same memory; NumPy, torch and others also take the tensor itself (buffer protocol, DLPack).\n\n"

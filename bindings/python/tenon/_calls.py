@@ -9,6 +9,7 @@ from typing import Any, Iterator, Optional, Union
 
 from . import _native
 from ._results import OVDict
+from .errors import Error
 
 
 def call(self: _native.CompiledModel, inputs: Any = None, share_inputs: bool = True, share_outputs: bool = False, *, decode_strings: bool = True) -> OVDict:
@@ -26,7 +27,7 @@ def infer_new_request(self: _native.CompiledModel, inputs: Any = None) -> OVDict
 
 
 async def infer_async(self: _native.InferRequest, inputs: Any = None, share_inputs: bool = False) -> OVDict:
-    """Runs one inference while other coroutines run. A cancelled task cancels the inference."""
+    """Runs one inference while other coroutines run. A cancelled task cancels the inference, and ends when it has ended. @errors Busy."""
     import asyncio  # A third of the package's time to import, which only coroutines need.
 
     loop = asyncio.get_running_loop()
@@ -36,24 +37,24 @@ async def infer_async(self: _native.InferRequest, inputs: Any = None, share_inpu
         if not done.done():
             done.set_result(None)
 
-    def tell(_: Any) -> None:
+    def tell() -> None:
         try:
             loop.call_soon_threadsafe(finish)
         except RuntimeError:  # The loop was closed meanwhile.
             pass
 
-    self._set_done(tell)
+    self._start_waited(inputs, share_inputs, tell)
     try:
-        self.start_async(inputs, None, share_inputs)
+        await asyncio.shield(done)
+    except asyncio.CancelledError:
+        self.cancel()
+        await done  # Only then is the request free for another inference.
         try:
-            await done
-        except asyncio.CancelledError:
-            self.cancel()
-            raise
-        self.wait()
-    finally:
-        if not done.cancelled():
-            self.set_callback(None)
+            self.wait()
+        except Error:  # It says that it was cancelled.
+            pass
+        raise
+    self.wait()
     return self.results
 
 

@@ -55,21 +55,9 @@ class _Request:
 
     async def run(self, inputs: Any) -> dict:
         with tn.ledger(self._request) as moved:
-            try:
-                results = await self._request.infer_async({name: _tensor(array) for name, array in inputs.items()})
-            except asyncio.CancelledError:
-                # It may take a moment until the inference has ended, and only then the request is free for the next one.
-                await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, _settle, self._request))
-                raise
+            results = await self._request.infer_async({name: _tensor(array) for name, array in inputs.items()})
         self._copied(moved.copied)
         return dict(zip(self._outputs, results.to_tuple()))
-
-
-def _settle(request: tn.InferRequest) -> None:
-    try:
-        request.wait()
-    except tn.Error:  # It says that it was cancelled.
-        pass
 
 
 def _tensor(array: numpy.ndarray) -> tn.Tensor:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that block let other threads of Python run, and Ctrl-C ends waits."""
+import asyncio
 import os
 import sys
 import threading
@@ -144,6 +145,56 @@ for name, wait in waits.items():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no signals")
+def test_a_second_coroutine_is_refused_and_the_first_ends():
+    async def both():
+        return await asyncio.wait_for(asyncio.gather(request.infer_async(given), request.infer_async(given), return_exceptions=True), 30)
+
+    first, second = asyncio.run(both())
+    assert first[0].shape == given.shape
+    assert isinstance(second, tn.errors.Busy)
+
+
+def test_a_request_is_free_after_its_coroutine_was_cancelled():
+    called = []
+    request.set_callback(called.append, 7)
+
+    async def late():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(request.infer_async(given), 0.0005)
+        return await request.infer_async(given)
+
+    assert asyncio.run(late())[0].shape == given.shape
+    request.wait()
+    assert called[-1:] == [7], "the callback stays"
+    request.set_callback(None)
+    task = []
+
+    async def left():
+        task.append(asyncio.ensure_future(request.infer_async(given)))
+        await asyncio.sleep(0)
+
+    asyncio.run(left())
+    assert task[0].cancelled()
+    request.infer(given)
+
+
+def test_a_queue_does_not_wait_for_its_own_callbacks():
+    errors = []
+    alone = tn.AsyncInferQueue(heavy, 1)
+
+    def again(_, __):
+        for call in (lambda: alone.start_async(given), alone.wait_all, alone.get_idle_request_id):
+            try:
+                call()
+            except tn.Error as error:
+                errors.append(error)
+
+    alone.set_callback(again)
+    alone.start_async(given)
+    alone.wait_all()
+    assert [type(each) for each in errors] == [tn.errors.Busy, tn.errors.FailedPrecondition, tn.errors.Busy]
+
+
 def test_a_wait_in_a_thread_is_not_the_signals(python):
     """Python gives signals to the main thread: a thread that waits goes on."""
     assert python(f"""

@@ -13,6 +13,7 @@
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/orientation.hpp>
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/registry.hpp>
@@ -154,6 +155,18 @@ std::string described(const Frame& frame) {
   return text + ", " + std::string(frame.plane(0).context()->name()) + ">";
 }
 
+/// The area of the planes that shows an area of the upright picture. @errors kOutOfRange
+Area<std::uint32_t> stored(const FrameInfo& info, const Area<std::uint32_t>& upright) {
+  const std::uint32_t width_px = info.upright_width_px(), height_px = info.upright_height_px();
+  if (upright.x > width_px || upright.width > width_px - upright.x || upright.y > height_px ||
+      upright.height > height_px - upright.y)
+    throw Error(Code::kOutOfRange, "crop of " + std::to_string(upright.width) + "x" + std::to_string(upright.height) +
+                                       " at " + std::to_string(upright.x) + "," + std::to_string(upright.y) +
+                                       " px leaves the upright picture of " + std::to_string(width_px) + "x" +
+                                       std::to_string(height_px) + " px");
+  return stored_area(upright, info.rotation, info.width_px, info.height_px);
+}
+
 void add_planes(nb::class_<Frame>& frame) {
   frame
       .def(
@@ -218,11 +231,17 @@ void add_planes(nb::class_<Frame>& frame) {
            "ledger. quality: as for tenon.open().")
       .def(
           "crop",
-          [](const Frame& self, std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height) {
-            return crop(self, x, y, width, height);
+          [](const Frame& self, std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height,
+             bool upright) {
+            const Area<std::uint32_t> area =
+                upright ? stored(self.info(), {x, y, width, height}) : Area<std::uint32_t>{x, y, width, height};
+            return crop(self, area.x, area.y, area.width, area.height);
           },
-          nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"),
-          "A part of the picture over the same memory, with the metadata that lies in it.");
+          nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"), nb::kw_only(), nb::arg("upright") = false,
+          "A part of the picture over the same memory, with the metadata that lies in it. upright=True: the area is "
+          "one "
+          "of the upright\n"
+          "picture, as boxes of objects are; the part's planes lie as those of the picture do.");
 }
 
 void add_metadata(nb::class_<Frame>& frame) {
@@ -279,6 +298,11 @@ Frame frame_from(nb::handle object) {
                 "a picture is an array of uint8 [height, width], [height, width, 3] or [height, width, 4], not " +
                     to_string(tensor));
   }
+  const ByteStrides& strides = tensor.byte_strides();
+  if (strides[1] != static_cast<std::ptrdiff_t>(channels) || strides.back() != 1)
+    raise(PyExc_BufferError,
+          "a picture's pixels lie one behind the other in each row, and this array has byte strides " +
+              to_string(strides) + ": pass numpy.ascontiguousarray(array)");
   FrameInfo info;
   info.format = channels == 1 ? kGray8 : channels == 3 ? kRgb24 : kRgba;
   info.height_px = static_cast<std::uint32_t>(shape[0]);
@@ -288,7 +312,8 @@ Frame frame_from(nb::handle object) {
 }
 
 void add_frames(nb::module_& module) {
-  auto frame = nb::class_<Frame>(module, "Frame", "A picture: its planes where they lie, format, time and metadata.");
+  auto frame = nb::class_<Frame>(module, "Frame", nb::is_weak_referenceable(),
+                                 "A picture: its planes where they lie, format, time and metadata.");
   add_planes(frame);
   add_metadata(frame);
   module.def("_format_name", [](const std::string& name) { return std::string(format_info(format_from(name)).name); });

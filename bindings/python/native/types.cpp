@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types, shapes and layouts.
+#include <exception>
 #include <new>
 #include <optional>
 #include <sstream>
@@ -12,6 +13,16 @@
 
 namespace tenon::python {
 namespace {
+
+/// True or False, or NotImplemented where the other operand cannot be compared, so that Python answers.
+template <typename Compare>
+nb::object equal_or_not(Compare compare) {
+  try {
+    return nb::bool_(compare());
+  } catch (const std::exception&) {
+    return nb::borrow(Py_NotImplemented);
+  }
+}
 
 struct NamedType {
   const char* name;
@@ -148,7 +159,10 @@ void add_dimension(nb::module_& module) {
       .def_static("dynamic", &Dimension::dynamic)
       .def("to_string", &Dimension::to_string)
       .def(
-          "__eq__", [](const Dimension& self, nb::handle other) { return self == dimension_from(other); },
+          "__eq__",
+          [](const Dimension& self, nb::handle other) {
+            return equal_or_not([&] { return self == dimension_from(other); });
+          },
           nb::is_operator())
       .def("__hash__", [](const Dimension& self) { return std::hash<std::string>()(self.to_string()); })
       .def("__len__", &Dimension::get_length)
@@ -202,7 +216,10 @@ void add_partial_shape(nb::module_& module) {
              return nb::iter(dimensions);
            })
       .def(
-          "__eq__", [](const PartialShape& self, nb::handle other) { return self == partial_shape_from(other); },
+          "__eq__",
+          [](const PartialShape& self, nb::handle other) {
+            return equal_or_not([&] { return self == partial_shape_from(other); });
+          },
           nb::is_operator())
       .def("__hash__", [](const PartialShape& self) { return std::hash<std::string>()(self.to_string()); })
       .def("__copy__", [](const PartialShape& self) { return self; })

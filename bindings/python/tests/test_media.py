@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import threading
@@ -44,6 +45,36 @@ def test_frames_over_arrays():
     for wrong in (numpy.zeros((4, 4, 5), numpy.uint8), numpy.zeros((4, 4, 3), numpy.float32), numpy.zeros(4, numpy.uint8)):
         with pytest.raises(ValueError, match="uint8"):
             tn.Frame(wrong)
+
+
+def test_pixels_that_lie_apart_are_refused_with_the_remedy():
+    picture = numpy.zeros((48, 64, 4), numpy.uint8)
+    for strided in (picture[:, ::2], picture[..., :3], picture.transpose(1, 0, 2), picture[..., 0]):
+        with pytest.raises(BufferError, match="ascontiguousarray"):
+            tn.Frame(strided)
+    assert tn.Frame(picture[:, :32]).width == 32, "rows may lie apart"
+
+
+def test_parts_of_turned_pictures_are_where_boxes_say(clip, tmp_path):
+    turned = tmp_path / "turned.mp4"
+    picture = numpy.zeros((48, 64, 3), numpy.uint8)
+    picture[8:16, 40:60] = 255
+    stored = numpy.ascontiguousarray(numpy.rot90(picture))  # To be turned clockwise.
+    lying = tmp_path / "lying.mp4"
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "48x64", "-r", "1", "-i", "-", "-c:v", "libx264", "-qp", "0", str(lying)],
+                   input=stored.tobytes(), check=True)
+    one = 1 << 16
+    as_it_lies, quarter = (struct.pack(">9i", *matrix) for matrix in ((one, 0, 0, 0, one, 0, 0, 0, 1 << 30), (0, one, 0, -one, 0, 0, 48 * one, 0, 1 << 30)))
+    data = lying.read_bytes()
+    at = data.index(as_it_lies, data.index(b"tkhd"))
+    turned.write_bytes(data[:at] + quarter + data[at + len(quarter):])
+    frame = next(iter(tn.open(turned)))
+    assert (frame.width, frame.height, frame.rotation) == (48, 64, 90)
+    part = frame.crop(40, 8, 20, 8, upright=True)
+    assert (part.width, part.height, part.rotation) == (8, 20, 90)
+    assert part.to("rgb24").numpy().min() > 200
+    with pytest.raises(tn.errors.OutOfRange, match="upright picture of 64x48"):
+        frame.crop(40, 8, 25, 8, upright=True)
 
 
 def test_a_frame_feeds_a_model():

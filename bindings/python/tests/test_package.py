@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a package says of itself where libraries are missing."""
 import os
+import weakref
+
+import numpy
+from conftest import relu_model
 
 import tenon as tn
 
@@ -38,3 +42,14 @@ except SystemExit as end:
 else:
     raise AssertionError("no exit")
 """)
+
+
+def test_objects_may_be_referred_to_weakly(relu):
+    request = relu.create_infer_request()
+    for each in (relu, request, request.get_tensor("x"), tn.Frame(numpy.zeros((2, 2), numpy.uint8)), relu_model()):
+        assert weakref.ref(each)() is each
+
+
+def test_shapes_compare_to_anything():
+    assert tn.PartialShape([1]) != 5 and tn.PartialShape([1]) == [1] and tn.PartialShape([1]) not in [None, "?,x"]
+    assert tn.Dimension(3) == 3 and tn.Dimension(3) != "x"

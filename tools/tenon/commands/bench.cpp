@@ -21,6 +21,7 @@
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/load.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/show/histogram.hpp>
 #include <tenon/tools/tenon/show/profile.hpp>
@@ -219,7 +220,7 @@ void add_bench(CLI::App& app) {
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   command->add_option("--seconds", options->seconds, "How long to measure")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(reals_between(0.1, 3600.0))
       ->capture_default_str();
   command
       ->add_option("--requests", options->requests,

@@ -26,6 +26,7 @@
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 #include <tenon/tools/tenon/shared/web_server.hpp>
@@ -185,8 +186,13 @@ void run_until_end(elements::Pipeline& pipeline, double duration_s, Tick tick) {
   pipeline.stop(Clock::now() + kStopping);
 }
 
-bool is_number(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+/// The port that --metrics names; nothing if it names a file. @errors CLI::ValidationError: a number that is no port
+std::optional<int> metrics_port(const std::string& text) {
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
+  if (text.size() > 5 || std::stoi(text) > 65535)
+    throw CLI::ValidationError("--metrics", text + " is no port: those go to 65535; ./" + text + " is a file");
+  return std::stoi(text);
 }
 
 /// Whether a node writes its results to standard output, which the tool then leaves to it.
@@ -213,8 +219,8 @@ class Watchers {
       web_->start();
       fmt::print(stderr, "http://{}:{}/?token={}\n", options.web_host, web_->port(), token);
     }
-    if (is_number(options.metrics)) {
-      metrics_.emplace("127.0.0.1", std::stoi(options.metrics), token);
+    if (const auto port = metrics_port(options.metrics)) {
+      metrics_.emplace("127.0.0.1", *port, token);
       metrics_->on("/metrics", [this](const std::string&) {
         return WebAnswer{200, "text/plain; version=0.0.4; charset=utf-8", watch_.latest()->to_prometheus()};
       });
@@ -278,7 +284,7 @@ void run(const PipelineOptions& options) {
     if (const auto device = node.parameters.find("device"); device != node.parameters.end())
       stand_in_for_npu(device->second);
   OutputFile trace_file(options.trace, "--trace", files), page_file(options.report_html, "--report-html", files);
-  if (!options.metrics.empty() && !is_number(options.metrics)) files.add_output(options.metrics, "--metrics");
+  if (!options.metrics.empty() && !metrics_port(options.metrics)) files.add_output(options.metrics, "--metrics");
   std::FILE* const out = uses_stdout(spec) ? stderr : stdout;
   const auto previews = std::make_shared<Previews>(static_cast<bool>(page_file));
   if (page_file || options.web_port >= 0) add_previews(spec, previews);
@@ -312,9 +318,10 @@ void add_pipeline(CLI::App& app) {
       ->add_option("--set", options->settings,
                    "NODE.PARAMETER=VALUE to use instead of the file's value; may be given several times")
       ->take_all();
-  command->add_option("--frames,--max-frames", options->frames, "Maximum number of frames of each stream; 0: all");
+  command->add_option("--frames,--max-frames", options->frames, "Maximum number of frames of each stream; 0: all")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--duration", options->duration_s, "Stop after this many seconds; 0: run to the end")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(reals_between(0.0, 1e9));
   command->add_flag("--check", options->check,
                     "Only check names, connections and parameters, and print what would run");
   command->add_flag("--dot", options->dot, "Only print the graph for Graphviz");

@@ -11,6 +11,7 @@
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_contexts.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 
 namespace tenon::tool {
 namespace {
@@ -27,27 +28,25 @@ Ref<Memory> memory_in(const Context& context, std::size_t size_bytes) {
   return context->allocate(wanted);
 }
 
-/// @errors kInvalidArgument: no such format, or no size.
-FrameInfo frame_of(const RouteOptions& options) {
+/// @errors kInvalidArgument: no such format
+FrameInfo frame_of(const RouteOptions& options, PictureSize size) {
   const auto format = format_from_name(options.format);
   if (!format)
     throw Error(Code::kInvalidArgument,
                 "--format '" + options.format + "' is not a pixel format; try nv12, i420, p010, rgb, bgr, gray8");
-  FrameInfo frame{*format, 0, 0};
-  if (std::sscanf(options.size.c_str(), "%ux%u", &frame.width_px, &frame.height_px) != 2)
-    throw Error(Code::kInvalidArgument, "--size '" + options.size + "' is not WIDTHxHEIGHT");
-  return frame;
+  return FrameInfo{*format, size.width_px, size.height_px};
 }
 
 Ref<const Route> plan_route(const RouteOptions& options, const Router& router) {
   const Context from = find_context(router, options.from), to = find_context(router, options.to);
   const auto policy = Any(options.policy).as<ZeroCopy>();
   const Access access = options.write ? Access::kReadWrite : Access::kRead;
+  const PictureSize size = picture_size(options.size);
   if (options.format.empty()) {
     const std::size_t bytes = 1 << 20;
     return router.plan(describe(Tensor({ElementType::kU8, {bytes}, {}}, memory_in(from, bytes))), to, access, policy);
   }
-  const FrameInfo info = frame_of(options);
+  const FrameInfo info = frame_of(options, size);
   Requirements layout;
   layout.pitch_alignment = 64;
   const Frame frame = Frame::over(info, memory_in(from, Frame::size_bytes_for(info, layout)), layout);

@@ -21,6 +21,7 @@
 #include <tenon/tools/tenon/shared/clock.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/packet_log.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
 
@@ -261,14 +262,6 @@ void run(const RunOptions& options) {
   if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
 }
 
-/// Parses "1280x720". @errors CLI::ValidationError: it is not a size.
-void read_size(const std::string& text, SourceOptions& source) {
-  char rest = 0;
-  if (std::sscanf(text.c_str(), "%5ux%5u%c", &source.width_px, &source.height_px, &rest) != 2 || source.width_px == 0 ||
-      source.height_px == 0)
-    throw CLI::ValidationError("--size", "\"" + text + "\" is not a size; write 1280x720");
-}
-
 /// Parses a pixel format. @errors CLI::ValidationError, which lists the known formats.
 PixelFormat format_called(const std::string& text) {
   if (const auto format = format_from_name(text)) return *format;
@@ -291,9 +284,14 @@ void add_run(CLI::App& app) {
                    "(\"videotestsrc ! video/x-raw,format=NV12\"). Several run side by side through one model")
       ->required();
   command->add_option_function<std::string>(
-      "--size", [options](const std::string& text) { read_size(text, options->source); },
+      "--size",
+      [options](const std::string& text) {
+        const auto [width_px, height_px] = picture_size(text);
+        options->source.width_px = width_px;
+        options->source.height_px = height_px;
+      },
       "For cameras: size of the pictures (1280x720)");
-  command->add_option("--fps", options->source.fps, "For cameras: pictures per second")->check(CLI::Range(0.1, 1e4));
+  command->add_option("--fps", options->source.fps, "For cameras: pictures per second")->check(reals_between(0.1, 1e4));
   command->add_option_function<std::string>(
       "--format", [options](const std::string& text) { options->source.format = format_called(text); },
       "For cameras: pixel format of the pictures (nv12, yuy2, rgb24...)");
@@ -324,6 +322,7 @@ void add_run(CLI::App& app) {
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
   command->add_option("--max-frames,--frames", options->max_frames, "Maximum number of frames of each input; 0: all")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--requests", options->requests,
@@ -332,15 +331,15 @@ void add_run(CLI::App& app) {
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   command->add_option("--confidence", options->confidence, "Minimum score of a detection, instead of the model's own")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(reals_between(0.0, 1.0));
   command
       ->add_option("--iou", options->iou,
                    "Overlap (IoU) above which boxes count as one object, instead of the model's own")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(reals_between(0.0, 1.0));
   command
       ->add_option("--timeout", options->timeout_s,
                    "Give up on a camera or stream that sends no picture for this many seconds")
-      ->check(CLI::Range(0.1, 86400.0))
+      ->check(reals_between(0.1, 86400.0))
       ->capture_default_str();
   command->add_option("--model-type", options->model_type,
                       "Type of the model's outputs, if the model does not say: YOLOX, YOLOv8, SSD, Segmentation, ...");

@@ -19,6 +19,7 @@
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
 
@@ -167,12 +168,14 @@ void verify(const VerifyOptions& options) {
                                             {"folders", list}}));
   fmt::print("{} passed, {} failed, {} skipped\n", counts[0], counts[1], counts[2]);
   if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
+  if (counts[1] != 0) throw CLI::RuntimeError(1);
 }
 
 }  // namespace
 
 void add_verify(CLI::App& app) {
-  auto* command = app.add_subcommand("verify", "Run ONNX backend tests on a device");
+  auto* command =
+      app.add_subcommand("verify", "Run ONNX backend tests on a device; exit status 1 if one of them fails");
   auto options = std::make_shared<VerifyOptions>();
   command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of these")
       ->required();
@@ -181,11 +184,11 @@ void add_verify(CLI::App& app) {
   command
       ->add_option("--rtol", options->rtol,
                    "Relative tolerance of real numbers; by default 1e-3 for f32, 5e-3 for f16, 0.04 for bf16")
-      ->check(CLI::NonNegativeNumber);
+      ->check(reals_between(0.0, 1e9));
   command
       ->add_option("--atol", options->atol,
                    "Absolute tolerance of real numbers; by default 1e-5 for f32, else as --rtol")
-      ->check(CLI::NonNegativeNumber);
+      ->check(reals_between(0.0, 1e9));
   command->add_flag(
       "--default-precision", options->has_default_precision,
       "Compute as programs do that set no property, in bf16 on processors that have it; else in f32, as the "

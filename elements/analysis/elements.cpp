@@ -12,6 +12,33 @@ namespace elements {
 namespace analysis {
 
 std::vector<KnownElement> elements() {
+namespace {
+
+std::vector<Parameter> track_parameters() {
+  return {
+      {"iou", "Minimum overlap (IoU) with the place where an object is expected", 0.2, false, 0, 1},
+      {"confidence", "Minimum score for an object to get a new id; weaker objects only keep theirs", 0.5, false, 0, 1},
+      {"keep", "Frames for which a missing object keeps its id", std::int64_t{30}, false, 0, 1e6},
+      {"confirm",
+       "Consecutive frames, of those that a model looked at, in which an object must be found before it gets an id",
+       std::int64_t{1}, false, 1, 1e6},
+      {"across_labels", "Lets an object change its label and keep its id", false},
+      {"appearance", "Objects are also compared by the embeddings that a model for re-identification has added to them",
+       false},
+      {"appearance_threshold", "Maximum distance of the embeddings of one object: half of one minus their cosine", 0.25,
+       false, 0, 1},
+      {"appearance_overlap", "Minimum overlap (IoU) at which the embeddings of objects seen in sequence count", 0.5,
+       false, 0, 1},
+      {"appearance_reach",
+       "How far a missing object may have gone to be known by its embedding, in its own heights; 0: anywhere", 0.0,
+       false, 0, 1e6},
+      {"appearance_momentum", "How much of an object's old embedding stays when it is found again", 0.9, false, 0, 1},
+      {"camera_motion", "Moves what is known of objects as the camera moves, by blocks of luma from frame to frame",
+       false}};
+}
+
+}  // namespace
+
   return {
       Analytics::element(),
       Regions::element(),
@@ -19,16 +46,10 @@ std::vector<KnownElement> elements() {
         "Gives objects ids that they keep from frame to frame (Kalman filter, Hungarian assignment by overlap), and "
         "places in "
         "frames that the model left out (infer interval=2)",
-        Role::kTransformInplace,
-        {{"iou", "Minimum overlap (IoU) with the place where an object is expected", 0.2, false, 0, 1},
-         {"confidence", "Minimum score for an object to get a new id; weaker objects only keep theirs", 0.5, false, 0,
-          1},
-         {"keep", "Frames for which a missing object keeps its id", std::int64_t{30}, false, 0, 1e6},
-         {"confirm",
-          "Consecutive frames, of those that a model looked at, in which an object must be found before it gets an id",
-          std::int64_t{1}, false, 1, 1e6},
-         {"across_labels", "Lets an object change its label and keep its id", false}}},
-       [](const Parameters& given, const Environment&) -> AnyElement { return std::make_unique<Track>(given); }}};
+        Role::kTransformInplace, track_parameters()},
+       [](const Parameters& given, const Environment& environment) -> AnyElement {
+         return std::make_unique<Track>(given, environment);
+       }}};
 }
 
 }  // namespace analysis

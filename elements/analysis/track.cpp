@@ -4,13 +4,17 @@
 
 #include <algorithm>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/vision/results.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace elements {
 namespace analysis {
 namespace {
+
+constexpr int kPatience = 30;  ///< Frames with objects and without embeddings after which that is said.
 
 vision::TrackerOptions options_from(const Parameters& given) {
   vision::TrackerOptions options;
@@ -19,14 +23,30 @@ vision::TrackerOptions options_from(const Parameters& given) {
   options.keep_pictures = static_cast<std::uint32_t>(given.integer("keep"));
   options.confirm_pictures = static_cast<std::uint32_t>(given.integer("confirm"));
   options.across_labels = given.flag("across_labels");
+  options.appearance_threshold = static_cast<float>(given.number("appearance_threshold"));
+  options.appearance_overlap = static_cast<float>(given.number("appearance_overlap"));
+  options.appearance_reach = static_cast<float>(given.number("appearance_reach"));
+  options.appearance_momentum = static_cast<float>(given.number("appearance_momentum"));
   return options;
 }
 
 }  // namespace
 
-Track::Track(const Parameters& given) : tracker_(options_from(given)) {}
+Track::Track(const Parameters& given, const Environment& environment)
+    : owner_(given.owner()),
+      has_appearance_(given.flag("appearance")),
+      follows_camera_(given.flag("camera_motion")),
+      tracker_(options_from(given)),
+      host_(environment.ledger) {}
+
+Requirements Track::wanted(const StreamInfo&) const {
+  Requirements all;
+  all.host_access = follows_camera_;
+  return all;
+}
 
 StreamInfo Track::open(std::uint32_t, const StreamInfo& in) {
+  camera_.reset();
   tracker_.reset();
   labels_.clear();
   return in;
@@ -44,7 +64,44 @@ void Track::add_expected(Frame& frame) {
   }
 }
 
+/// The embeddings that belong to the objects: tensors of format "embedding". An object without one gets zeros, which say nothing. If
+/// there is none in the first frames with objects, a remark in the metadata says so once.
+/// @errors kFailedPrecondition: embeddings of two lengths.
+vision::Appearance Track::looks_of(Frame& frame, const metadata::Collection& known,
+                                   const std::vector<metadata::Entry<metadata::Detection>>& objects) {
+  std::size_t length = 0;
+  looks_.clear();
+  for (const auto& tensor : known.all<metadata::TensorOutput>()) {
+    const Tensor& values = tensor->tensor;
+    if (tensor->format != "embedding" || !values || !values.is_host_addressable() || !values.is_contiguous() ||
+        values.element_type() != ElementType::kF32)
+      continue;
+    const auto object =
+        std::find_if(objects.begin(), objects.end(), [&](const auto& one) { return one.id == tensor.parent; });
+    if (object == objects.end()) continue;
+    const std::size_t count = element_count(values.shape());
+    if (length == 0) {
+      length = count;
+      looks_.assign(objects.size() * length, 0);
+    }
+    if (count != length)
+      throw Error(Code::kFailedPrecondition, owner_ + ": objects have embeddings of " + std::to_string(length) +
+                                                 " and of " + std::to_string(count) +
+                                                 " numbers; give track those of one model, with one output");
+    std::copy_n(values.data<float>(), length,
+                looks_.begin() + (object - objects.begin()) * static_cast<std::ptrdiff_t>(length));
+  }
+  if (length == 0 && unlike_ < kPatience && ++unlike_ == kPatience)
+    metadata::of(frame).add(vision::ModelRemark{owner_ + ": appearance is on, and no object has had an embedding so "
+                                                         "far; put an element infer with on=objects, a model "
+                                                         "for re-identification and decode=embedding before it",
+                                                ""});
+  if (length != 0) unlike_ = kPatience;
+  return {looks_, length};
+}
+
 void Track::process(std::uint32_t, Frame& frame) {
+  if (follows_camera_) tracker_.camera_moved(camera_.update(host_.map(frame)));
   const auto known = metadata::find(frame);
   if (!known) {
     tracker_.update({});
@@ -59,7 +116,8 @@ void Track::process(std::uint32_t, Frame& frame) {
     objects_[i].label_id = entries[i]->label_id;
     objects_[i].score = entries[i]->score;
   }
-  const auto ids = tracker_.update(objects_);
+  const auto ids = has_appearance_ && !entries.empty() ? tracker_.update(objects_, looks_of(frame, *known, entries))
+                                                       : tracker_.update(objects_);
   metadata::Collection& results = metadata::of(frame);
   labels_.clear();
   for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/metadata.hpp>
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/parameters.hpp>
+#include <tenon/elements/places.hpp>
+#include <tenon/vision/camera_motion.hpp>
 #include <tenon/vision/tracker.hpp>
 
 namespace tenon {
@@ -18,14 +21,23 @@ namespace analysis {
 
 class Track final : public TransformInplace {
  public:
-  explicit Track(const Parameters& given);
+  Track(const Parameters& given, const Environment& environment);
+  Requirements wanted(const StreamInfo& in) const override;
   StreamInfo open(std::uint32_t stream, const StreamInfo& in) override;
   void process(std::uint32_t stream, Frame& frame) override;
 
  private:
   void add_expected(Frame& frame);
+  vision::Appearance looks_of(Frame& frame, const metadata::Collection& known,
+                              const std::vector<metadata::Entry<metadata::Detection>>& objects);
 
+  const std::string owner_;
+  const bool has_appearance_, follows_camera_;
   vision::Tracker tracker_;
+  vision::CameraMotion camera_;
+  HostFrames host_;
+  std::vector<float> looks_;
+  int unlike_ = 0;  ///< Frames with objects in which none had an embedding, up to the first one that had.
   std::vector<vision::Detection> objects_;
   std::map<std::int64_t, std::string> labels_;  ///< By id, in the last frame that a model looked at.
 };

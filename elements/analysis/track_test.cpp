@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The element "track" in pipelines: it counts each stream for itself, and from the start after a restart.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <set>
@@ -9,6 +11,8 @@
 #include <tenon/core/metadata.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/registry.hpp>
+#include <tenon/tests/support/error_of.hpp>
+#include <tenon/vision/results.hpp>
 
 namespace tenon::elements {
 namespace track_test {
@@ -116,6 +120,90 @@ TEST(TrackElement, GivesPlacesInFramesThatNoModelLookedAt) {
       EXPECT_NEAR(object.box.x1, static_cast<float>(n) * 4, 3) << n;
       EXPECT_NEAR(object.box.x2, static_cast<float>(n) * 4 + 40, 3) << n;
     }
+  }
+}
+
+/// An object with an embedding, or without.
+Frame person(float x, const std::vector<float>& look) {
+  Frame frame = Frame::allocate({kGray8, 640, 360});
+  metadata::Collection& known = metadata::of(frame);
+  const auto object = known.add(metadata::Detection{{x, 100, x + 40, 200}, "person", 0, 0.9f, -1});
+  if (look.empty()) return frame;
+  Tensor values(ElementType::kF32, Shape{look.size()});
+  std::copy(look.begin(), look.end(), values.data<float>());
+  known.add(metadata::TensorOutput{values, "embedding", "reid", "embedding"}, object);
+  return frame;
+}
+
+std::int64_t id_after(TransformInplace& track, Frame frame) {
+  track.process(0, frame);
+  return metadata::find(frame)->all<metadata::Detection>()[0]->track_id;
+}
+
+std::unique_ptr<TransformInplace> track(const std::map<std::string, std::string>& given) {
+  auto made = std::get<std::unique_ptr<TransformInplace>>(make_element("track", given, {"follow", nullptr}));
+  made->open(0, {});
+  return made;
+}
+
+TEST(TrackElement, KnowsObjectsAgainByTheirEmbeddings) {
+  for (const char* appearance : {"true", "false"}) {
+    const auto element = track({{"appearance", appearance}});
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(id_after(*element, person(100, {1, 0, 0.1f})), 1);
+    for (int i = 0; i < 5; ++i) {
+      Frame empty = Frame::allocate({kGray8, 640, 360});
+      element->process(0, empty);
+    }
+    EXPECT_EQ(id_after(*element, person(400, {0, 1, 0})), 2);
+    EXPECT_EQ(id_after(*element, person(550, {2, 0.1f, 0})), std::string(appearance) == "true" ? 1 : 3);
+  }
+}
+
+TEST(TrackElement, SaysWhatIsWrongWithEmbeddings) {
+  const auto lengths = track({{"appearance", "true"}});
+  Frame frame = person(100, {1, 0});
+  metadata::Collection& known = metadata::of(frame);
+  const auto other = known.add(metadata::Detection{{300, 100, 340, 200}, "person", 0, 0.9f, -1});
+  known.add(metadata::TensorOutput{Tensor(ElementType::kF32, Shape{3}), "embedding", "", "embedding"}, other);
+  EXPECT_THAT(error_of([&] { lengths->process(0, frame); }, Code::kFailedPrecondition),
+              ::testing::HasSubstr("'follow' (track): objects have embeddings of 2 and of 3 numbers"));
+  const auto none = track({{"appearance", "true"}});
+  std::size_t remarks = 0;
+  for (int i = 0; i < 100; ++i) {
+    Frame bare = person(100, {});
+    none->process(0, bare);
+    for (const auto& remark : metadata::find(bare)->all<vision::ModelRemark>()) {
+      ++remarks;
+      EXPECT_THAT(remark->text, ::testing::HasSubstr("decode=embedding before it"));
+    }
+  }
+  EXPECT_EQ(remarks, 1u);
+}
+
+/// A pattern without repetition, seen by a camera that has moved to the left by `x`.
+Frame view(int x) {
+  Frame frame = Frame::allocate({kGray8, 640, 360});
+  for (int row = 0; row < 360; ++row) {
+    auto* const pixels = static_cast<std::uint8_t*>(frame.plane(0).data()) + frame.plane(0).byte_strides()[0] * row;
+    for (int column = 0; column < 640; ++column) {
+      const unsigned at = static_cast<unsigned>((column - x + 4000) / 12 * 7919 + row / 12 * 104729);
+      pixels[column] = static_cast<std::uint8_t>((at * 2654435761u) >> 24);
+    }
+  }
+  return frame;
+}
+
+TEST(TrackElement, FollowsACameraThatJerks) {
+  for (const char* follows : {"true", "false"}) {
+    const auto element = track({{"camera_motion", follows}});
+    std::set<std::int64_t> seen_ids;
+    for (const int x : {0, 30, -10, 20, 55, 20, 50, 15}) {
+      Frame frame = view(x);
+      const auto left = static_cast<float>(200 + x);
+      metadata::of(frame).add(metadata::Detection{{left, 100, left + 16, 140}, "cup", 0, 0.9f, -1});
+      seen_ids.insert(id_after(*element, frame));
+    }
+    EXPECT_EQ(seen_ids.size() == 1, std::string(follows) == "true") << seen_ids.size();
   }
 }
 

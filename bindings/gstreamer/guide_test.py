@@ -17,7 +17,7 @@ SHORTEN = "gst-launch-1.0 filesrc location={} ! qtdemux ! h264parse ! identity e
 
 
 def has(element):
-    return subprocess.run(["gst-inspect-1.0", "--exists", element], capture_output=True).returncode == 0
+    return subprocess.run(["gst-inspect-1.0", "--exists", "--atleast-version=0.0.0", element], capture_output=True).returncode == 0
 
 
 def main() -> int:

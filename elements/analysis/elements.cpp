@@ -3,6 +3,7 @@
 #include <tenon/elements/analysis/elements.hpp>
 
 #include <tenon/elements/analysis/analytics.hpp>
+#include <tenon/elements/analysis/known.hpp>
 #include <tenon/elements/analysis/regions.hpp>
 #include <tenon/elements/analysis/track.hpp>
 
@@ -11,7 +12,6 @@ inline namespace v1 {
 namespace elements {
 namespace analysis {
 
-std::vector<KnownElement> elements() {
 namespace {
 
 std::vector<Parameter> track_parameters() {
@@ -39,8 +39,10 @@ std::vector<Parameter> track_parameters() {
 
 }  // namespace
 
+std::vector<KnownElement> elements() {
   return {
       Analytics::element(),
+      motion(),
       Regions::element(),
       {{"track",
         "Gives objects ids that they keep from frame to frame (Kalman filter, Hungarian assignment by overlap), and "

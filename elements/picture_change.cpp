@@ -15,7 +15,7 @@
 #include <tenon/core/frame_layout.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/orientation.hpp>
-#include <tenon/core/zones.hpp>
+#include <tenon/elements/internal/moved_places.hpp>
 #include <tenon/elements/internal/text.hpp>
 
 namespace tenon {
@@ -58,26 +58,6 @@ std::uint32_t pixels(const Parameters& given, const char* name) {
 
 std::uint32_t rounded(double extent, std::uint32_t grain) {
   return std::max(grain, static_cast<std::uint32_t>(std::lround(extent / grain)) * grain);
-}
-
-template <typename T>
-void scale_boxes(metadata::Collection& all, float x, float y) {
-  for (const auto& entry : all.all<T>()) {
-    T changed = *entry.value;
-    changed.box = {changed.box.x1 * x, changed.box.y1 * y, changed.box.x2 * x, changed.box.y2 * y};
-    all.replace(entry.id, std::move(changed));
-  }
-}
-
-void scale_points(metadata::Collection& all, float by_x, float by_y) {
-  for (const auto& entry : all.all<metadata::TensorOutput>()) {
-    if (entry->has_points()) all.replace(entry.id, entry->moved([&](float& x, float& y) { x *= by_x, y *= by_y; }));
-  }
-  for (const auto& entry : all.all<metadata::Zone>()) {
-    metadata::Zone changed = *entry.value;
-    for (metadata::Point& point : changed.points) point.x *= by_x, point.y *= by_y;
-    all.replace(entry.id, std::move(changed));
-  }
 }
 
 }  // namespace
@@ -210,9 +190,7 @@ void VideoConvertParams::carry(const Frame& source, const Part& used, Frame& res
   float x = static_cast<float>(result.info().width_px) / static_cast<float>(used.width);
   float y = static_cast<float>(result.info().height_px) / static_cast<float>(used.height);
   if (is_quarter_turn(from.rotation)) std::swap(x, y);
-  scale_boxes<metadata::Detection>(*scaled, x, y);
-  scale_boxes<metadata::Segmentation>(*scaled, x, y);
-  scale_points(*scaled, x, y);
+  move_places(*scaled, [x, y](float& at_x, float& at_y) { at_x *= x, at_y *= y; });
   metadata::set(result, scaled);
 }
 

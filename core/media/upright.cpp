@@ -81,11 +81,14 @@ TENON_INLINE bool turns_into_itself(PixelFormat format) {
 }
 
 TENON_INLINE std::uint64_t copy_upright(const Frame& from, const Frame& to) {
+  return copy_upright(from, from.info().rotation, to);
+}
+
+TENON_INLINE std::uint64_t copy_upright(const Frame& from, Rotation change, const Frame& to) {
   std::uint64_t bytes = 0;
   for (std::size_t p = 0; p < from.plane_count(); ++p) {
     const PlaneExtent extent = plane_extent(to.info(), p);
-    const detail::UprightWalk walk =
-        detail::upright_walk(from.plane(p), plane_extent(from.info(), p), from.info().rotation);
+    const detail::UprightWalk walk = detail::upright_walk(from.plane(p), plane_extent(from.info(), p), change);
     const std::size_t width = std::min<std::size_t>(walk.width_px, extent.width_px);
     const std::size_t height = std::min<std::size_t>(walk.height_px, extent.height_px);
     const std::size_t pixel = extent.row_bytes / extent.width_px;

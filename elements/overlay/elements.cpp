@@ -9,7 +9,7 @@ inline namespace v1 {
 namespace elements {
 namespace overlay {
 
-std::vector<KnownElement> elements() { return {blur(), draw(), mosaic(), histogram(), normalise()}; }
+std::vector<KnownElement> elements() { return {blur(), draw(), mosaic(), histogram(), normalise(), turn()}; }
 
 }  // namespace overlay
 }  // namespace elements

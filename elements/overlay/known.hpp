@@ -14,6 +14,7 @@ KnownElement draw();
 KnownElement mosaic();
 KnownElement histogram();
 KnownElement normalise();
+KnownElement turn();
 
 }  // namespace overlay
 }  // namespace elements

@@ -53,13 +53,6 @@ InputStageOptions options_from(const Parameters& given) {
   return options;
 }
 
-/// Describes a text whose default is its first choice.
-Parameter choice(std::string name, std::string about, std::vector<std::string> choices) {
-  Parameter made{std::move(name), std::move(about), choices.front()};
-  made.choices = std::move(choices);
-  return made;
-}
-
 class Normalise final : public TransformInplace {
  public:
   Normalise(const Parameters& given, const Environment& environment)
@@ -102,9 +95,10 @@ KnownElement normalise() {
        std::string("0")},
       {"scale", "Divisor after the mean is subtracted: one number, or one for each channel, separated by commas",
        std::string("255")},
-      choice("layout", "Order of the axes", {"nchw", "nhwc"}),
-      choice("channels", "Order of the colours", {"rgb", "bgr", "gray"}),
-      choice("fit", "stretch: fills the tensor; letterbox: keeps the aspect ratio", {"stretch", "letterbox"}),
+      choice("layout", "Order of the axes", "nchw", {"nchw", "nhwc"}),
+      choice("channels", "Order of the colours", "rgb", {"rgb", "bgr", "gray"}),
+      choice("fit", "stretch: fills the tensor; letterbox: keeps the aspect ratio", "stretch",
+             {"stretch", "letterbox"}),
       {"name", "Name of the tensor", std::string("normalised")}};
   return {made, [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<Normalise>(given, environment);

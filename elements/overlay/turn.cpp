@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transform "turn": turns and mirrors pictures, and all that metadata say of places in them.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/core/orientation.hpp>
+#include <tenon/core/upright.hpp>
+#include <tenon/core/zones.hpp>
+#include <tenon/elements/internal/moved_places.hpp>
+#include <tenon/elements/overlay/known.hpp>
+#include <tenon/elements/picture_change.hpp>
+#include <tenon/elements/places.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace overlay {
+namespace {
+
+Rotation change_from(const Parameters& given) {
+  const std::string& flip = given.text("flip");
+  const Rotation flipped = flip == "none"         ? Rotation::kNone
+                           : flip == "horizontal" ? Rotation::kMirrored
+                                                  : Rotation::kMirrored180;  // Upside down, seen in a mirror.
+  const std::int64_t degrees = given.integer("degrees");
+  if (degrees % 90 != 0)
+    throw Error(Code::kInvalidArgument, given.owner() + ": parameter 'degrees' is " + std::to_string(degrees) +
+                                            "; it must be 0, 90, 180 or 270");
+  return then(flipped, static_cast<Rotation>(degrees / 90));
+}
+
+/// The formats of which a picture can be turned by pixels.
+std::vector<PixelFormat> turned_formats() {
+  std::vector<PixelFormat> all = convertible_formats();
+  std::erase_if(all, [](PixelFormat format) { return !turns_into_itself(format); });
+  return all;
+}
+
+FrameInfo turned(const FrameInfo& stored) {
+  FrameInfo out = stored;
+  out.width_px = stored.upright_width_px();
+  out.height_px = stored.upright_height_px();
+  out.rotation = Rotation::kNone;
+  return out;
+}
+
+/// The same planes as a picture that is stored upright.
+Frame said_to_be_upright(const Frame& frame) {
+  FrameInfo info = frame.info();
+  info.rotation = Rotation::kNone;
+  return Frame(info, std::vector<Tensor>(frame.planes().begin(), frame.planes().end()));
+}
+
+class Turn final : public Transform {
+ public:
+  Turn(const Parameters& given, const Environment& environment)
+      : change_(change_from(given)),
+        owner_(given.owner()),
+        ledger_(*environment.ledger),
+        host_(environment.ledger),
+        results_(host_context()) {}
+
+  Requirements wanted(const StreamInfo&) const override {
+    Requirements host;
+    host.host_access = true;
+    return host;
+  }
+  StreamInfo open(std::uint32_t, const StreamInfo& in) override {
+    StreamInfo out = in;
+    if (in.frame.format.fourcc == 0 || in.frame.width_px == 0) return out;
+    out.frame.rotation = then(in.frame.rotation, change_);
+    if (is_quarter_turn(out.frame.rotation)) std::swap(out.aspect_num, out.aspect_den);
+    check(out.frame);
+    out.frame = turned(out.frame);
+    return out;
+  }
+  void allocate(std::uint32_t, const Requirements& wanted, std::span<const Party> readers) override {
+    results_.allocate({wanted, readers});
+  }
+
+  void process(Item item, Output& output) override {
+    const Rotation all = then(item.frame.info().rotation, change_);
+    if (all == Rotation::kNone && change_ == Rotation::kNone) return output.emit(std::move(item));
+    Frame to = all == Rotation::kNone ? said_to_be_upright(item.frame) : copied(host_.map(item.frame), all);
+    to.set_timestamp_ns(item.frame.timestamp_ns());
+    const Frame& before = item.frame;
+    if (!before.metadata().empty()) to.metadata() = before.metadata();
+    if (const auto known = metadata::find(before); known && change_ != Rotation::kNone)
+      metadata::set(to, moved(*known, item.frame.info()));
+    output.emit({item.stream, std::move(to), {}, item.born});
+  }
+  void interrupt() noexcept override { results_.interrupt(); }
+
+ private:
+  Frame copied(const Frame& from, Rotation change) {
+    static const EdgeId edge = register_edge("frame->turned");
+    FrameInfo info = from.info();
+    info.rotation = change;
+    check(info);
+    Frame to = results_.acquire(turned(info));
+    ledger_.book_map(edge, false);
+    ledger_.book_copied(edge, copy_upright(from, change, to));
+    return to;
+  }
+  void check(const FrameInfo& info) const {
+    if (info.rotation == Rotation::kNone || turns_into_itself(info.format)) return;
+    throw Error(Code::kUnimplemented, owner_ + ": pictures of " + to_string(info.format) +
+                                          " share chroma between two columns but not two rows, and are not turned; "
+                                          "convert to another format before, such as nv12 or rgb");
+  }
+
+  /// Places refer to the upright picture, so only the change that was asked for moves them.
+  std::shared_ptr<metadata::Collection> moved(const metadata::Collection& known, const FrameInfo& before) {
+    const auto width = static_cast<float>(before.upright_width_px()),
+               height = static_cast<float>(before.upright_height_px());
+    std::shared_ptr<metadata::Collection> all = known.copy();
+    move_places(*all, [&](float& x, float& y) {
+      const Area<float> to = upright_area<float>({x, y, 0, 0}, change_, width, height);
+      x = to.x, y = to.y;
+    });
+    for (const auto& mask : all->all<metadata::Segmentation>()) {
+      metadata::Segmentation one = *mask.value;
+      one.mask = turned_mask(one.mask);
+      all->replace(mask.id, std::move(one));
+    }
+    if (!is_mirrored(change_)) return all;
+    // What is on the left of a line is on its right in a mirror.
+    for (const auto& zone : all->all<metadata::Zone>()) {
+      if (zone->shape != metadata::Zone::Shape::kLine) continue;
+      metadata::Zone one = *zone.value;
+      std::reverse(one.points.begin(), one.points.end());
+      all->replace(zone.id, std::move(one));
+    }
+    return all;
+  }
+
+  Tensor turned_mask(const Tensor& mask) {
+    if (!mask || mask.shape().size() != 2 || element_count(mask.shape()) == 0) return mask;
+    FrameInfo info{kGray8, static_cast<std::uint32_t>(mask.shape()[1]), static_cast<std::uint32_t>(mask.shape()[0])};
+    info.rotation = change_;
+    const Frame from = host_.map(Frame(info, std::vector{mask}));
+    const FrameInfo upright = turned(info);
+    Tensor made(ElementType::kU8, {upright.height_px, upright.width_px});
+    copy_upright(from, Frame(upright, std::vector{made}));
+    return made;
+  }
+
+  const Rotation change_;
+  const std::string owner_;
+  Ledger& ledger_;
+  HostFrames host_;
+  OutputFrames results_;
+};
+
+}  // namespace
+
+KnownElement turn() {
+  Description made;
+  made.name = "turn";
+  made.about =
+      "Turns and mirrors pictures with all objects in them; pictures that are stored sideways are stored upright, also "
+      "without any parameter";
+  made.role = Role::kTransform;
+  made.formats = turned_formats();
+  made.parameters = {{"degrees", "By how much the upright picture is turned clockwise: 0, 90, 180 or 270",
+                      std::int64_t{0}, false, 0, 270},
+                     choice("flip", "Mirrors the upright picture before it is turned: left to right, or upside down",
+                            "none", {"none", "horizontal", "vertical"})};
+  return {made, [](const Parameters& given, const Environment& environment) -> AnyElement {
+            return std::make_unique<Turn>(given, environment);
+          }};
+}
+
+}  // namespace overlay
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -32,7 +32,8 @@ struct Alias {
 
 /// The properties under the names of gvadetect and gvaclassify.
 std::vector<Renamed> of_inference(const std::string& region) {
-  const std::map<std::string, std::string> regions{{"full-frame", "frame"}, {"roi-list", "objects"}};
+  const std::map<std::string, std::string> regions{
+      {"full-frame", "frame"}, {"roi-list", "objects"}, {"tiles", "tiles"}};
   return {{"confidence", "threshold"}, {"interval", "inference-interval"}, {"batch", "batch-size"},
           {"requests", "nireq"},       {"labels", "object-class"},         {"on", "inference-region", region, regions},
           {"side_file", "model-proc"}};

@@ -7,6 +7,7 @@
 #include <tenon/core/frame_layout.hpp>
 #include <tenon/elements/inference/audio_events.hpp>
 #include <tenon/elements/inference/infer.hpp>
+#include <tenon/elements/inference/tiles.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -16,7 +17,7 @@ namespace {
 
 std::vector<Parameter> infer_parameters() {
   const double any = 1e9;
-  return {
+  std::vector<Parameter> all{
       {"model", "Model file: ONNX, or the .xml of an OpenVINO IR", std::string("model.onnx"), true},
       {"device", "Name of the device, as 'tenon devices' lists it", std::string("CPU")},
       {"shape", "Shape to give the model's input, for example [1,3,480,640]; empty: the model's own", std::string()},
@@ -37,12 +38,12 @@ std::vector<Parameter> infer_parameters() {
       {"max_delay_ms", "How long an incomplete batch waits for more pictures, in milliseconds", 20.0, false, 0, any},
       {"timeout_ms", "How long an inference may take, in milliseconds", 10'000.0, false, 1, any},
       {"on",
-       "Input of the model: the frame, or each object found in it",
+       "Input of the model: the frame, each object found in it, or tiles of it, whose results are joined",
        std::string("frame"),
        false,
        0,
        0,
-       {"frame", "objects"}},
+       {"frame", "objects", "tiles"}},
       {"labels", "For on=objects: only objects with these labels, separated by commas; empty: all", std::string()},
       {"min_size", "For on=objects: only objects of at least this many pixels in width and height", 0.0, false, 0, any},
       {"max_objects", "For on=objects: at most this many objects of a frame, in their order; 0: all", std::int64_t{0},
@@ -92,6 +93,8 @@ std::vector<Parameter> infer_parameters() {
        "leaves out results, an entry left_out in the metadata says so",
        std::int64_t{0}, false, 0, any},
   };
+  for (Parameter& parameter : tile_parameters()) all.push_back(std::move(parameter));
+  return all;
 }
 
 std::vector<Parameter> audio_parameters() {

@@ -127,6 +127,7 @@ Infer::Infer(const Parameters& given, const Environment& environment)
       timeout_(milliseconds(given.number("timeout_ms"))),
       is_direct_(given.integer("batch") == 1 && given.text("on") == "frame"),
       facts_(facts_of(given, false)),
+      tiles_(tile_settings(given)),
       model_labels_(lines_of(given.text("labels_file"), given.owner())),
       object_labels_(split(given.text("labels"), ',')),
       settings_(settings_from(given)),
@@ -187,6 +188,10 @@ Context Infer::used_in(const StreamInfo& in) const {
 void Infer::make_slots() {
   const SharedModel& known = model(std::nullopt);
   if (known.keeps_state) {
+    if (on_ == "tiles")
+      throw Error(Code::kInvalidArgument, owner_ + ": \"" + settings_.model +
+                                              "\" keeps state from frame to frame, which has no meaning between tiles "
+                                              "of one frame: use on=frame");
     if (requests_ > 1 || interval_ > 1)
       throw Error(Code::kInvalidArgument, owner_ + ": \"" + settings_.model +
                                               "\" keeps state from frame to frame, and one request must see all of a "
@@ -236,6 +241,7 @@ void Infer::adapt(Stream& stream, const FrameInfo& info) {
     names.push_back(output.get_names().empty() ? output.get_node()->get_friendly_name() : output.get_any_name());
   stream.reader.emplace(std::move(options), name_, std::move(names));
   stream.stage.reset();
+  stream.tiles.clear();
   stream.idle = Frame();
   stream.info = info;
 }
@@ -254,9 +260,11 @@ void Infer::process(Item item, Output& output) {
     if (stream.frames++ % interval_ == 0) {
       if (on_ == "frame")
         add_frame(frame, stream, output);
+      else if (on_ == "tiles")
+        add_tiles(frame, stream, output);
       else
         add_objects(frame, stream, output);
-    } else if (on_ == "frame") {
+    } else if (on_ != "objects") {
       metadata::of(frame.item.frame).add(metadata::NotLookedAt{name_});
     }
   } catch (...) {
@@ -440,7 +448,11 @@ void Infer::collect(Slot& slot) {
       }
       of_picture = parts;
     }
-    stream.reader->read(of_picture, metadata::of(picture.frame->item.frame), picture.parent);
+    metadata::Collection& known = metadata::of(picture.frame->item.frame);
+    const bool notes = on_ == "tiles" && tiles_.joins;
+    const std::size_t before = notes ? known.all<metadata::Detection>().size() : 0;
+    stream.reader->read(of_picture, known, picture.parent);
+    if (notes) note_objects(picture, before);
   }
 }
 
@@ -496,7 +508,9 @@ void Infer::emit_done(Output& output) {
   while (!passing_.empty() && passing_.front()->open == 0) {
     const std::unique_ptr<Passing> done = std::move(passing_.front());
     passing_.pop_front();
-    if (!done->is_dropped) output.emit(std::move(done->item));
+    if (done->is_dropped) continue;
+    if (!done->sliced.empty()) vision::join_slices(metadata::of(done->item.frame), done->sliced, tiles_.join);
+    output.emit(std::move(done->item));
   }
 }
 

@@ -19,6 +19,7 @@
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/inference/picture_stage.hpp>
 #include <tenon/elements/inference/shared_model.hpp>
+#include <tenon/elements/inference/tiles.hpp>
 #include <tenon/elements/parameters.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/vision/results.hpp>
@@ -48,14 +49,16 @@ class Infer final : public Transform {
   /// A frame that is inside the element.
   struct Passing {
     Item item;
-    std::size_t open = 0;     ///< The number of its pictures whose results are still missing.
-    bool is_dropped = false;  ///< Its stream has failed or restarted, so it is not emitted.
+    std::size_t open = 0;                           ///< The number of its pictures whose results are still missing.
+    bool is_dropped = false;                        ///< Its stream has failed or restarted, so it is not emitted.
+    std::vector<vision::SlicedObject> sliced = {};  ///< For tiles: the objects that were found, and where.
   };
   struct Picture {
     Passing* frame = nullptr;
     metadata::Id parent = metadata::kFrame;
     FrameGeometry geometry;
     std::size_t width = 0, height = 0;  ///< The size of the frame.
+    std::uint32_t tile = 0;             ///< For tiles: the number of the tile.
   };
   struct Slot {
     InferRequest request;
@@ -71,6 +74,7 @@ class Infer final : public Transform {
     FrameInfo info;
     std::optional<vision::ResultReader> reader;
     std::optional<PictureStage> stage;  ///< For batches of whole frames.
+    std::vector<PictureStage> tiles;    ///< For tiles: their stages, and that of the whole frame.
     Frame idle;                         ///< Replaces a frame in a request that has finished with it.
     std::int64_t frames = 0;
     std::vector<std::string> remarks;  ///< What the next frame's metadata say of the model.
@@ -82,6 +86,9 @@ class Infer final : public Transform {
   void adapt(Stream& stream, const FrameInfo& info);
   void add_frame(Passing& frame, Stream& stream, Output& output);
   void add_objects(Passing& frame, Stream& stream, Output& output);
+  void add_tiles(Passing& frame, Stream& stream, Output& output);
+  void make_tiles(Stream& stream) const;
+  void note_objects(const Picture& picture, std::size_t before);
   /// Writes a picture into the slot that is being filled, and starts that slot when it is full.
   void write_picture(Picture picture, const Frame& host, PictureStage& stage, Output& output);
   Frame on_host(const Frame& frame);
@@ -107,6 +114,7 @@ class Infer final : public Transform {
   const std::chrono::nanoseconds max_delay_, timeout_;
   const bool is_direct_;  ///< The device reads frames itself; else pictures are written into its input.
   const std::map<std::string, std::string> facts_;  ///< What the user states of the model's results.
+  const TileSettings tiles_;
   std::vector<std::string> model_labels_, object_labels_;
   ModelSettings settings_;
   const std::shared_ptr<UsedFiles> files_;

@@ -26,6 +26,9 @@ class PictureStage {
   const FrameGeometry& geometry() const { return plan_.spec().upright; }
   std::size_t frame_width() const { return plan_.spec().upright_width(); }
   std::size_t frame_height() const { return plan_.spec().upright_height(); }
+  /// The size of the upright picture that the model gets.
+  std::size_t target_width() const { return plan_.spec().model_width(); }
+  std::size_t target_height() const { return plan_.spec().model_height(); }
   std::size_t target_bytes() const;
   /// Writes one picture. @param frame  A frame of the given info, with planes that the host can read.
   /// @param target  target_bytes() of the input.

@@ -14,6 +14,7 @@
 
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/bindings/gstreamer/media.hpp>
+#include <tenon/bindings/gstreamer/orientation.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/elements/places.hpp>
 
@@ -119,6 +120,7 @@ class Filter final : public Host, private elements::Output {
   void emit(Item item) override;
   void push(Frame frame);
   gboolean send_in_order(EventPtr event);
+  gboolean tags(EventPtr event);
   /// Sends the events that stand before a frame of this time; without a time, all events.
   void release_events(std::optional<std::int64_t> before);
   void proceed();
@@ -143,6 +145,8 @@ class Filter final : public Host, private elements::Output {
   /// @name The state of the stream, under the sink pad's stream lock. @{
   gs::CapsPtr in_caps_, out_caps_;
   gs::VideoCaps in_video_;
+  Rotation rotation_ = Rotation::kNone;  ///< What tags say that must be done to make pictures upright.
+  EventPtr early_tags_;                  ///< Tags with a rotation that came before the caps.
   StreamInfo out_info_;
   FrameInfo pushed_info_;
   Downstream downstream_;
@@ -248,9 +252,33 @@ void Filter::stop() {
   const StreamLock lock(sink_);
   if (element_) end(true);
   held_.clear();
+  early_tags_.reset();
+  rotation_ = Rotation::kNone;
   in_caps_.reset();
   out_caps_.reset();
   element_.reset();
+}
+
+/// Tags say whether pictures are stored sideways. An element that stores them upright says so to those after it.
+gboolean Filter::tags(EventPtr event) {
+  const std::optional<Rotation> said = orientation_of(event.get());
+  if (!said) return send_in_order(std::move(event));
+  if (*said != rotation_) {
+    rotation_ = *said;
+    if (in_caps_) {
+      end(false);
+      in_video_.info.rotation = rotation_;
+      open();  // A failure has been posted, and the next buffer gets it, too.
+    }
+  }
+  if (!in_caps_) {
+    early_tags_ = std::move(event);
+    return TRUE;
+  }
+  const bool is_known = is_open_ && out_info_.frame.format.fourcc != 0;
+  if (is_known && out_info_.frame.rotation != rotation_)
+    event.reset(with_orientation(event.get(), out_info_.frame.rotation));
+  return send_in_order(std::move(event));
 }
 
 bool Filter::set_caps(GstCaps* caps) {
@@ -259,6 +287,7 @@ bool Filter::set_caps(GstCaps* caps) {
   return guarded(During::kNegotiation,
                  [&] {
                    in_video_ = gs::video_caps(caps);
+                   in_video_.info.rotation = rotation_;
                    in_caps_.reset(gst_caps_ref(caps));
                    if (in_video_.memory == "memory:VAMemory" && !surfaces_)
                      surfaces_ = elements::gstreamer::load_surfaces();
@@ -437,10 +466,16 @@ gboolean Filter::sink_event(EventPtr event) {
     case GST_EVENT_CAPS: {
       GstCaps* caps = nullptr;
       gst_event_parse_caps(event.get(), &caps);
-      return element_ && set_caps(caps);
+      const bool is_set = element_ && set_caps(caps);
+      if (is_set && early_tags_) tags(std::move(early_tags_));
+      return is_set;
     }
+    case GST_EVENT_TAG:
+      return tags(std::move(event));
     case GST_EVENT_STREAM_START:
       end(false);
+      rotation_ = Rotation::kNone;
+      early_tags_.reset();
       return gst_pad_push_event(src_, event.release());
     case GST_EVENT_SEGMENT:
       if (transform() && last_in_ != last_out_) end(false);  // Held frames belong to the previous segment.

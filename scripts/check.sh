@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo models decoders npu npu-clients va media gpu vm windows package python compat
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo models decoders metrics npu npu-clients va media gpu vm windows package python compat
   chroot12-full chroot12 chroot13 npu13)
 
 check() {
@@ -84,6 +84,14 @@ check_decoders() {
   TENON_DECODER_CASES="$cases" TENON_DECODER_SMALL_CASES="$PWD/vision/decoders/cases" \
     build/release/tests/vision_test --gtest_filter='DecoderCases.*' &&
     build/release/bench/vision_bench && OMP_NUM_THREADS=1 "$python" vision/decoders/oracle.py --speed
+}
+
+# The figures of tenon evaluate beside pycocotools' and TrackEval's, over random files.
+check_metrics() {
+  local cases="$PWD/build/metrics_cases" python=build/venv-metrics/bin/python
+  VENV=build/venv-metrics pip_install "${PYPI_METRICS[@]}" && rm -rf "$cases" && "$python" vision/metrics_oracle.py --out "$cases" --seeds 40 &&
+    configure release && build release vision_test || return 1
+  TENON_METRICS_CASES="$cases" build/release/tests/vision_test --gtest_filter='MetricsCases.*'
 }
 
 # Headers of other APIs, each alone, and the tests of those that take long to compile.

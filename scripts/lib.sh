@@ -46,6 +46,8 @@ PYPI_EXPORTERS=("ultralytics==8.4.190" "transformers==5.24.0" "timm==1.0.31" "to
   "openvino==2026.4.1" "openvino-model-api==0.4.7")
 # Besides the exporters, for ./dev check decoders.
 PYPI_DECODERS=("rfdetr==1.11.2" "rapidocr==3.10.0" "rtmlib==0.0.16" "opencv-python-headless")
+# What judges detections and tracks, for ./dev check metrics: in an environment of their own, 250 MB.
+PYPI_METRICS=("pycocotools==2.0.11" "trackeval==1.3.0" "numpy==2.4.6")
 # Packages whose arrays the Python package takes. torch brings CUDA's libraries, which are used where there is a GPU: 6 GB, 2 minutes on a fast
 # line; in a folder of their own.
 PYPI_ARRAYS=("torch==2.15.0" "jax[cpu]==0.10.2" "opencv-python-headless==5.0.0.93" "av==18.1.0" "ml_dtypes==0.6.0" "pytest==9.2.0" "numpy")

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ground truth; only this file includes the JSON library.
+// Reads ground truth.
 #include <tenon/vision/ground_truth.hpp>
 
 #include <algorithm>
-#include <cmath>
-
-#include <nlohmann/json.hpp>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/mapped_file.hpp>
+#include <tenon/vision/internal/json_place.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -20,56 +18,6 @@ using nlohmann::json;
 /// Nine hours at 30 frames a second; more means a damaged file.
 constexpr std::size_t kMaxFrames = 1'000'000;
 constexpr std::size_t kMaxIds = 1'000'000'000;
-
-/// A value and its path, for messages.
-class Place {
- public:
-  Place(const json& value, std::string path, const std::string& origin)
-      : value_(value), path_(std::move(path)), origin_(origin) {}
-
-  [[noreturn]] void refuse(const std::string& expected) const {
-    std::string found = value_.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 60);
-    throw Error(Code::kInvalidArgument, origin_ + ": " + (path_.empty() ? "the document" : path_) + " must be " +
-                                            expected + ", found " + found);
-  }
-  Place at(const char* key) const {
-    if (!value_.is_object()) refuse("an object");
-    const auto found = value_.find(key);
-    if (found == value_.end()) refuse(std::string("an object with \"") + key + "\"");
-    return Place(*found, path_.empty() ? key : path_ + "." + key, origin_);
-  }
-  bool has(const char* key) const { return value_.is_object() && value_.contains(key); }
-  std::vector<Place> items() const {
-    if (!value_.is_array()) refuse("a list");
-    std::vector<Place> places;
-    for (std::size_t i = 0; i < value_.size(); ++i)
-      places.emplace_back(value_[i], path_ + "[" + std::to_string(i) + "]", origin_);
-    return places;
-  }
-  double number() const {
-    if (!value_.is_number() || !std::isfinite(value_.get<double>())) refuse("a number");
-    return value_.get<double>();
-  }
-  std::size_t count(std::size_t limit) const {
-    const double value = number();
-    if (value < 0 || value > static_cast<double>(limit) || value != std::floor(value))
-      refuse("a whole number from 0 to " + std::to_string(limit));
-    return static_cast<std::size_t>(value);
-  }
-  std::string text() const {
-    if (!value_.is_string()) refuse("a text");
-    return value_.get<std::string>();
-  }
-  bool flag() const {
-    if (!value_.is_boolean()) refuse("true or false");
-    return value_.get<bool>();
-  }
-
- private:
-  const json& value_;
-  std::string path_;
-  const std::string& origin_;
-};
 
 Truth read_object(const Place& object, const std::vector<std::string>& labels) {
   Truth truth;
@@ -92,17 +40,7 @@ Truth read_object(const Place& object, const std::vector<std::string>& labels) {
 }  // namespace
 
 GroundTruth parse_ground_truth(std::string_view text, const std::string& origin) {
-  // A text of nothing but brackets must not exhaust memory or stack.
-  const auto shallow = [&](int depth, json::parse_event_t, json&) {
-    if (depth > 32) throw Error(Code::kInvalidArgument, origin + ": nested deeper than 32 levels");
-    return true;
-  };
-  json document;
-  try {
-    document = json::parse(text, shallow);
-  } catch (const json::exception& error) {
-    throw Error(Code::kInvalidArgument, origin + ": not valid JSON: " + error.what());
-  }
+  const json document = parse_shallow(text, origin);
   const Place root(document, "", origin);
   GroundTruth truth;
   const Place video = root.at("video");

@@ -30,7 +30,7 @@ struct VaEnvOptions {
   bool print = false;
 };
 
-fs::path find_driver(const std::string& wanted) {
+fs::path find_va_driver(const std::string& wanted) {
   std::error_code none;
   const fs::path found = wanted.empty() ? find_library(kDriver) : fs::canonical(wanted, none);
   if (found.empty() && !wanted.empty())
@@ -56,7 +56,7 @@ std::string driver_name(const fs::path& driver) {
 }
 
 Environment environment_of(const VaEnvOptions& options) {
-  const fs::path driver = find_driver(options.driver);
+  const fs::path driver = find_va_driver(options.driver);
   Environment environment{{"LIBVA_DRIVERS_PATH", driver.parent_path().string()},
                           {"LIBVA_DRIVER_NAME", driver_name(driver)},
                           {"GST_VA_ALL_DRIVERS", "1"}};  // Otherwise GStreamer accepts only a few drivers, by name.

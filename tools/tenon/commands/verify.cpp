@@ -113,7 +113,7 @@ std::vector<Tensor> run_on(Core& core, const std::string& device, const AnyMap& 
   return outputs;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 void verify(const VerifyOptions& options) {
   CommandFiles files;
@@ -156,7 +156,7 @@ void verify(const VerifyOptions& options) {
     if (!options.quiet && (options.verbose || result.outcome == BackendTestOutcome::kFailed)) {
       progress.clear();
       fmt::print("{:7} {}{}{}\n", names[outcome], result.name, result.reason.empty() ? "" : ": ",
-                 first_line(result.reason));
+                 first_line_of(result.reason));
     }
     progress.update(done, [&] { return fmt::format("{} failed  {}", counts[1], result.name); });
   }

@@ -34,15 +34,15 @@ std::string padded(std::string text, std::size_t width) {
 std::string per_frame_text(double waits) { return waits == 0 ? "0" : fmt::format("{:.2g}", waits); }
 
 /// The sums over all inputs.
-struct Sum {
+struct RunSum {
   std::uint64_t frames = 0, detections = 0;
   double copied = 0;  ///< Bytes.
   double seconds = 0;
   double fps() const { return seconds > 0 ? static_cast<double>(frames) / seconds : 0; }
   double copied_per_frame() const { return frames ? copied / static_cast<double>(frames) : 0; }
 };
-Sum sum_of(const std::vector<const RunReport*>& reports, double seconds) {
-  Sum sum;
+RunSum sum_of(const std::vector<const RunReport*>& reports, double seconds) {
+  RunSum sum;
   sum.seconds = seconds;
   for (const RunReport* report : reports) {
     sum.frames += report->frames;
@@ -221,7 +221,7 @@ std::string RunReport::to_text() const {
 }
 
 std::string text_of_all(const std::vector<const RunReport*>& reports, double seconds) {
-  const Sum sum = sum_of(reports, seconds);
+  const RunSum sum = sum_of(reports, seconds);
   return fmt::format("{} inputs side by side: {} frames in {:.1f} s: {:.1f} frames/s, {} detections, copied {}/frame\n",
                      reports.size(), sum.frames, sum.seconds, sum.fps(), sum.detections,
                      in_bytes(sum.copied_per_frame()));
@@ -229,7 +229,7 @@ std::string text_of_all(const std::vector<const RunReport*>& reports, double sec
 
 std::string json_of_all(const std::vector<const RunReport*>& reports, double seconds) {
   using nlohmann::json;
-  const Sum sum = sum_of(reports, seconds);
+  const RunSum sum = sum_of(reports, seconds);
   json inputs = json::array();
   for (const RunReport* report : reports) inputs.push_back(json::parse(report->to_json()));
   const json all{

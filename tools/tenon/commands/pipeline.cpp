@@ -4,8 +4,6 @@
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +16,6 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/elements/parameters.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/registry.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
@@ -28,6 +25,7 @@
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/shared/pipeline_file.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 #include <tenon/tools/tenon/shared/web_server.hpp>
 #include <tenon/tools/tenon/show/live_text.hpp>
@@ -54,60 +52,9 @@ struct PipelineOptions {
   bool json = false, dot = false, check = false, quiet = false;
 };
 
-constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;  ///< Ten thousand nodes take one or two MiB.
-
-/// @errors kInvalidArgument: more than kMaxFileBytes.
-std::string read_all(std::istream& in) {
-  std::string text(kMaxFileBytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > kMaxFileBytes)
-    throw Error(Code::kInvalidArgument, "a pipeline file of more than " + std::to_string(kMaxFileBytes >> 20) +
-                                            " MiB is not read; is it another file, or one with data in it?");
-  text.shrink_to_fit();
-  return text;
-}
-
-std::string read_all(const std::string& file) {
-  if (file == "-") return read_all(std::cin);
-  const RegularFile known(file);  // Throws, with the reason, if it is not a regular file.
-  std::ifstream in(file, std::ios::binary);
-  return read_all(in);
-}
-
-/// Applies "node.parameter=value". @errors kInvalidArgument: not of that form; kNotFound: no such node.
-void apply_setting(PipelineSpec& spec, const std::string& setting) {
-  const std::size_t equals = setting.find('='), dot = setting.rfind('.', equals);
-  if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals)
-    throw Error(Code::kInvalidArgument, "--set \"" + setting + "\" is not NODE.PARAMETER=VALUE");
-  const std::string node = setting.substr(0, dot);
-  std::vector<std::string> names;
-  for (elements::NodeSpec& one : spec.nodes) {
-    if (one.name == node) {
-      one.parameters[setting.substr(dot + 1, equals - dot - 1)] = setting.substr(equals + 1);
-      return;
-    }
-    names.push_back(one.name);
-  }
-  const std::string nearest = elements::nearest_name(node, names);
-  std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-  throw Error(Code::kNotFound, "--set \"" + setting + "\": there is no node '" + node + "'; " +
-                                   (nearest.empty() ? "there are: " + known : "did you mean '" + nearest + "'?"));
-}
-
 /// The pipeline of the file with the options applied, and a name for every node.
 PipelineSpec read_spec(const PipelineOptions& options) {
-  PipelineSpec spec;
-  try {
-    spec = elements::parse_pipeline(read_all(options.file));
-  } catch (const Error& error) {
-    if (error.code() != Code::kInvalidArgument) throw;
-    throw Error(error.code(), options.file + ": " + error.what());
-  }
-  const PipelinePlan plan = elements::plan_pipeline(spec);
-  spec.nodes.clear();
-  for (const PipelinePlan::Node& node : plan.nodes) spec.nodes.push_back(node.spec);
+  PipelineSpec spec = named(read_pipeline(options.file));
   for (const std::string& setting : options.settings) apply_setting(spec, setting);
   spec.frames = options.frames;
   return spec;

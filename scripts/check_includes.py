@@ -48,7 +48,7 @@ ROOMS = {
     "devices/gpu/lower": (("build", "matmul_conv", "reductions", "data_movement", "image", "nms"), set()),
     "drivers/vaapi": (("objects", "codec", "process", "calls"), set()),
     "drivers/npu": (("objects", "instrument", "compiler", "run", "calls"), set()),
-    "tools/tenon": (("shared", "migrate", "proof", "show", "commands"), set()),
+    "tools/tenon": (("shared", "migrate", "proof", "tune", "show", "commands"), set()),
 }
 # Units that may include each other, each set with its reason in ARCHITECTURE.md.
 CIRCLES = [

@@ -10,9 +10,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/core.hpp>
 
+#include <tenon/tools/tenon/commands/bench_streams.hpp>
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/proof/allocation_count.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
@@ -170,6 +172,8 @@ nlohmann::json json_of(const Measured& m, const BenchOptions& options, double ow
 }
 
 void bench(const BenchOptions& options) {
+  if (options.model.empty())
+    throw Error(Code::kInvalidArgument, "give --model to measure a model, or a pipeline file and --streams");
   CommandFiles files;
   OutputFile trace_file(options.trace, "--trace", files);
   const Measured m = measure(options, files);
@@ -211,17 +215,45 @@ void bench(const BenchOptions& options) {
   throw CLI::RuntimeError(Interrupt::status());
 }
 
+void add_streams_options(CLI::App& command, BenchStreamsOptions& options) {
+  command.add_option("file", options.file, "With --streams: a pipeline file")->check(CLI::ExistingFile);
+  command.add_flag("--streams", options.counts, "Find how many streams of the pipeline run in real time");
+  command
+      .add_option_function<double>(
+          "--bad", [&options](double percent) { options.streams.bad_share = percent / 100; },
+          "With --streams: percent of a stream's frames that may be late or missing; 1 if not given")
+      ->check(CLI::Range(0.0, 100.0));
+  command
+      .add_option("--late", options.trial.late_ms,
+                  "With --streams: milliseconds by which a late frame takes longer than the fastest")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  command
+      .add_option("--latency", options.streams.latency_ms,
+                  "With --streams: most milliseconds from a source to a sink, for 99% of frames; 0: any")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command.add_option("--max-streams", options.streams.most, "With --streams: try no more than these")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--report", options.report, "With --streams: write a page with a plot");
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  auto* command = app.add_subcommand(
-      "bench", "Measure a model on a device: latency, throughput, start, memory, allocations, each operation");
+  auto* command = app.add_subcommand("bench",
+                                     "Measure a model on a device: latency, throughput, start, memory, allocations, "
+                                     "each operation; or how many streams "
+                                     "of a pipeline run in real time");
   auto options = std::make_shared<BenchOptions>();
-  command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
+  auto streams = std::make_shared<BenchStreamsOptions>();
+  command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR");
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
-  command->add_option("--seconds", options->seconds, "How long to measure")
+  command->add_option("--seconds", options->seconds, "How long to measure; with --streams, each number of them")
       ->check(reals_between(0.1, 3600.0))
       ->capture_default_str();
+  add_streams_options(*command, *streams);
   command
       ->add_option("--requests", options->requests,
                    "Inferences in flight; 0: the number that the device prefers, or 1 with --hint latency")
@@ -245,13 +277,28 @@ void add_bench(CLI::App& app) {
       "\nThe roof of --profile is the least time in which the device could move a kernel's bytes and compute its\n"
       "multiply-adds, from rates that it measures itself first (the GPU does; others show none). A share far below\n"
       "100% says that neither memory nor arithmetic is what the kernel waits for.\n"
+      "\nWith a pipeline file and --streams, its sources give frames at the pace of their times, in as many copies as "
+      "it\n"
+      "takes: the number is doubled, then halved. One keeps up if no stream has more than --bad percent of its frames "
+      "late\n"
+      "or missing in the window; the answer has kept up twice.\n"
       "\nExamples:\n"
       "  tenon bench -m model.onnx                               inferences per second\n"
       "  tenon bench -m model.onnx --hint latency --profile      one at a time, and where the time goes\n"
       "  tenon bench -m model.onnx -d GPU --profile               how near each kernel comes to the roof\n"
       "  tenon bench -m model.onnx --trace trace.json            open it at ui.perfetto.dev\n"
-      "  tenon bench -m model.onnx --shape \"x[8,3,224,224]\" --set NUM_STREAMS=2\n");
-  command->callback([options] { bench(*options); });
+      "  tenon bench -m model.onnx --shape \"x[8,3,224,224]\" --set NUM_STREAMS=2\n"
+      "  tenon bench cameras.json --streams --seconds 10         how many cameras this machine takes\n");
+  command->callback([options, streams] {
+    const bool counts = streams->counts;
+    if (counts != !streams->file.empty() || (counts && !options->model.empty()))
+      throw Error(Code::kInvalidArgument, "--streams is for a pipeline file: tenon bench FILE --streams");
+    if (!counts) return bench(*options);
+    streams->trial.seconds = options->seconds;
+    streams->json = options->json;
+    streams->settings = options->model_options.settings;
+    bench_streams(*streams);
+  });
 }
 
 }  // namespace tenon::tool

@@ -17,6 +17,7 @@ void add_matrix(CLI::App& app);
 void add_migrate(CLI::App& app);
 void add_npu_env(CLI::App& app);
 void add_pipeline(CLI::App& app);
+void add_tune(CLI::App& app);
 void add_va_env(CLI::App& app);
 void add_route(CLI::App& app);
 void add_run(CLI::App& app);

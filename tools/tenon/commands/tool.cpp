@@ -23,6 +23,7 @@ constexpr const char* kExamples =
     "  tenon matrix                   which frameworks truly share memory on this machine\n"
     "  tenon route cpu ffmpeg         the way from one to the other, and why others are refused\n"
     "  tenon bench --model m.onnx --device CPU\n"
+    "  tenon tune cameras.json        a faster file for this machine; tenon bench cameras.json --streams\n"
     "  tenon evaluate truth.json --model m.onnx --pictures folder   COCO's AP; with tracks HOTA, IDF1, MOTA\n"
     "  tenon query m.onnx             which operations a device runs, and why not others\n"
     "  tenon compile m.onnx --dump-graph graphs\n"
@@ -63,6 +64,7 @@ int main(int argc, const char* const* argv) {
   add_elements(app);
   add_bench(app);
   add_evaluate(app);
+  add_tune(app);
   add_query(app);
   add_compile(app);
   add_convert(app);

@@ -175,9 +175,10 @@ class Tuning {
     const auto goes_on = [&] { return left_s() > reserved; };
     PipelineSpec best = base_;
     for (const Knob& knob : knobs_of(base_, devices_for(options_), processors)) {
+      const std::string first = value_of(best, knob);
       for (const std::string& value : knob.values) {
         const std::string before = value_of(best, knob);
-        if (value == before) continue;
+        if (value == before || value == first) continue;
         if (!goes_on()) {
           ++report_.untried;
           continue;
@@ -211,6 +212,7 @@ class Tuning {
     if (changes_.empty()) return;
     CompareOptions last = options_.compare;
     last.rounds = std::max<std::size_t>(last.rounds, 6);
+    last.rejects_early = false;  // What was found must not be lost by one bad pair.
     tell("all changes beside the file as it was");
     report_.last = compare([&] { return score(base_); }, [&] { return score(best_); }, last, [] { return true; });
     if (!report_.last->is_better) {

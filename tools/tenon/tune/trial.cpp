@@ -55,13 +55,13 @@ class Sight {
     seen_[stream].fps = fps;
   }
   void see(std::uint32_t stream, std::int64_t time_ns, std::int64_t born_ns) {
-    const std::int64_t now = ns_now();
+    const std::int64_t now = ns_of(std::chrono::system_clock::now()), steady = ns_of(Clock::now());
     const std::lock_guard lock(mutex_);
     Seen& one = seen_[stream];
     one.has_begun = true;
     if (!is_open_) return;
     ++one.frames;
-    if (time_ns != kNoTimestamp) one.transits_ms.push_back(static_cast<double>(now - time_ns) / 1e6);
+    if (time_ns != kNoTimestamp) one.transits_ms.push_back(static_cast<double>(steady - time_ns) / 1e6);
     if (born_ns > 0) latencies_ms_.push_back(static_cast<double>(now - born_ns) / 1e6);
   }
   /// Whether `count` streams have begun.
@@ -79,9 +79,9 @@ class Sight {
   const std::vector<double>& latencies_ms() const { return latencies_ms_; }
 
  private:
-  static std::int64_t ns_now() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
+  template <typename Time>
+  static std::int64_t ns_of(Time time) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
   }
   mutable std::mutex mutex_;
   std::map<std::uint32_t, Seen> seen_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/audio.hpp>
@@ -37,6 +38,8 @@ class TENON_API Publisher : public Sink {
   bool wants_origin() const override { return wants_origin_; }
   void write(std::uint32_t stream, const Frame& frame) final;
   void write_audio(std::uint32_t stream, const AudioFrame& audio) final;
+  /// Sends a text of the caller's in place of a line about a frame. @param text  Without a line break.
+  void publish(std::uint32_t stream, std::string text) { send(stream, std::move(text)); }
 
  protected:
   /// @param line  Without a line break.

@@ -236,7 +236,7 @@ class Draw final : public TransformInplace {
 
   Colour colour_of(const metadata::Detection& object) const {
     for (const auto& [label, colour] : shown_.colours)
-      if (label == object.label) return colour;
+      if (label == object.label || label == "*") return colour;
     return vision::label_colour(
         shown_.are_colours_by_id && object.track_id >= 0 ? static_cast<int>(object.track_id % 1000) : object.label_id);
   }
@@ -331,7 +331,9 @@ KnownElement draw() {
       {"keypoints", "Draws tensors of the formats keypoints and polygon: f32 [points, x y and score], in pixels", true},
       {"zones", "Draws zones and lines with what was counted there", true},
       {"only", "Draws only objects with these labels, separated by commas; empty: all", std::string()},
-      {"colours", "Colours of labels: person=red,car=#00a0ff; other labels have colours of their own", std::string()},
+      {"colours",
+       "Colours of labels: person=red,car=#00a0ff,*=white (all others); other labels have colours of their own",
+       std::string()},
       choice("colour_by", "Gives objects without a colour in 'colours' that of their label, or one of their id",
              "label", {"label", "id"}),
       {"text",

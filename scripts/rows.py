@@ -13,7 +13,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs/reference"
-STATES = ("works", "partly", "not")
+STATES = ("works", "partly", "accepted", "not")  # accepted: it may be set, and changes nothing.
 TEST = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+)\s*,\s*(\w+)", re.M)
 SOURCES = ("core", "frameworks", "bridges", "graph", "planning", "engine", "runtime", "devices", "vision", "elements", "drivers", "bindings", "tools", "examples", "tests")
 
@@ -33,17 +33,27 @@ def rows_of(checklist):
     return [row for section in checklist["section"] for row in section["row"]]
 
 
+def cell(row, column) -> str:
+    """A member of the row as a cell: `null` where a text has none."""
+    value = row.get(column, "null")
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`" if value != "" else "empty"
+
+
 def page(checklist) -> str:
     lines = [f"# {checklist['title']}", "", checklist["about"].strip(), ""]
     rows = rows_of(checklist)
     counts = {state: sum(row["state"] == state for row in rows) for state in STATES}
-    lines += [f"{len(rows)} rows: {counts['works']} work, {counts['partly']} partly, {counts['not']} not.", ""]
+    accepted = f" {counts['accepted']} are accepted," if counts["accepted"] else ""
+    lines += [f"{len(rows)} rows: {counts['works']} work, {counts['partly']} partly,{accepted} {counts['not']} not.", ""]
     for section in checklist["section"]:
-        lines += [f"## {section['title']}", f"| {section['what']} | here | state | tests |", "|---|---|---|---|"]
+        columns = section.get("columns", [])
+        heads = [section["what"], *columns, "here", "state", "tests"]
+        lines += [f"## {section['title']}", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
         for row in section["row"]:
-            here = ", ".join([row["here"]] * ("here" in row) + [f"`<tenon/{header}>`" for header in row.get("headers", [])])
+            here = ", ".join(([row["here"]] if "here" in row else []) + [f"`<tenon/{header}>`" for header in row.get("headers", [])])
             state = row["state"] + (f": {row['why']}" if "why" in row else "") + (f"; tested {row['tier']}" if "tier" in row else "")
-            lines.append(f"| {row['name']} | {here} | {state} | {', '.join(f'`{test}`' for test in row.get('tests', []))} |")
+            cells = "".join(f"{cell(row, column)} | " for column in columns)
+            lines.append(f"| {row['name']} | {cells}{here} | {state} | {', '.join(f'`{test}`' for test in row.get('tests', []))} |")
         lines.append("")
     return "\n".join(lines)
 

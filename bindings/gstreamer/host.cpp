@@ -2,7 +2,11 @@
 // Passes settings, counts and errors between elements and GStreamer.
 #include <tenon/bindings/gstreamer/host.hpp>
 
+#include <dlfcn.h>
+
+#include <filesystem>
 #include <memory>
+#include <set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/frameworks/gstreamer/gst.hpp>
@@ -42,6 +46,21 @@ Failure failure_of(Code code, During during) {
   return {GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED};
 }
 
+/// Whether this is the first call in the process with that text.
+bool is_first(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const std::lock_guard lock(mutex);
+  return told.insert(text).second;
+}
+
+/// Posts a message that is no error. Programs show the text, gst-launch-1.0 the debug text.
+void tell(GstElement* object, const std::string& text) {
+  gst_element_message_full(object, GST_MESSAGE_INFO, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+                           g_strdup(text.c_str()), g_strdup(text.c_str()), "bindings/gstreamer", GST_FUNCTION,
+                           __LINE__);
+}
+
 }  // namespace
 
 void post_error(GstElement* object, const std::exception& error, During during) {
@@ -67,15 +86,46 @@ bool Host::get_property(guint number, GValue* value) const {
   return settings_.get(number, value);
 }
 
-elements::AnyElement Host::make() const {
-  std::map<std::string, std::string> texts;
-  {
-    const std::lock_guard lock(mutex_);
-    texts = settings_.texts();
-  }
+Texts Host::settings() const {
+  const std::lock_guard lock(mutex_);
+  return settings_.texts();
+}
+
+std::string Host::name() const {
   const std::unique_ptr<char, decltype(&g_free)> name(gst_object_get_name(GST_OBJECT(object_)), &g_free);
-  const elements::Environment environment{name.get(), const_cast<Ledger*>(&ledger)};
+  return name.get();
+}
+
+Texts Host::checked_settings() const {
+  Texts texts = settings();
+  if (kind_.complete) kind_.complete(object_, texts);
+  for (const elements::Parameter& parameter : kind_.description.parameters) {
+    const auto given = texts.find(parameter.name);
+    if (given == texts.end() || given->second == elements::to_text(parameter.default_value)) continue;
+    if (const auto why = kind_.refused.find(parameter.name); why != kind_.refused.end())
+      throw Error(Code::kUnimplemented, "element '" + name() + "' (" + kind_.description.name + "): " + parameter.name +
+                                            "=" + given->second + " is not possible: " + why->second);
+    const auto why = kind_.without_effect.find(parameter.name);
+    if (why != kind_.without_effect.end() && is_first(kind_.description.name + "." + parameter.name))
+      tell(object_, kind_.description.name + ": " + parameter.name + " has no effect: " + why->second);
+  }
+  return texts;
+}
+
+elements::AnyElement Host::make() const {
+  const Texts texts = checked_settings();
+  const elements::Environment environment{name(), const_cast<Ledger*>(&ledger)};
+  if (kind_.make) return kind_.make(texts, environment);
   return elements::make_element(kind_.element, kind_.translate ? kind_.translate(texts) : texts, environment);
+}
+
+void depend_on_modules(GstPlugin* plugin) {
+  Dl_info library{};
+  const auto place = reinterpret_cast<const void*>(&elements::known_elements);
+  const std::string folder =
+      ::dladdr(place, &library) != 0 && library.dli_fname ? std::filesystem::path(library.dli_fname).parent_path() : "";
+  gst_plugin_add_dependency_simple(plugin, "TENON_ELEMENT_PATH", folder.c_str(), "libtenon_elements_",
+                                   GST_PLUGIN_DEPENDENCY_FLAG_FILE_NAME_IS_PREFIX);
 }
 
 void describe_class(GstElementClass* element_class, const Kind& kind, const char* classification) {

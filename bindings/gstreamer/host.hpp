@@ -56,6 +56,8 @@ class Host {
 
   GstElement* object() const { return object_; }
   const Kind& kind() const { return kind_; }
+  /// What was set on this object. @thread any.
+  Texts settings() const;
 
   Ledger ledger;
   std::atomic<std::uint64_t> frames_in{0}, frames_out{0}, dropped{0};
@@ -63,6 +65,11 @@ class Host {
  protected:
   /// The element as it is set now. @errors as make_element()
   elements::AnyElement make() const;
+  /// What was set, and what comes from other objects, for an element that starts. Tells once which of it has no effect.
+  /// @errors kUnimplemented: a parameter that is refused.
+  Texts checked_settings() const;
+  /// The name of the object.
+  std::string name() const;
   /// Runs the element's code. An exception becomes an error message. @return False: it threw.
   template <typename Body>
   bool guarded(During during, Body body) const {
@@ -143,6 +150,9 @@ inline GstElementClass* parent_class(GstElement* object) {
 
 /// Long name, classification and description, as gst-inspect-1.0 shows them.
 void describe_class(GstElementClass* element_class, const Kind& kind, const char* classification);
+
+/// GStreamer caches the contents of a plugin. This makes it scan the plugin again when modules of elements are added or removed.
+void depend_on_modules(GstPlugin* plugin);
 
 /// @name One GType for each element of the registry with that role. @{
 GType filter_type(Kind& kind);

@@ -131,13 +131,17 @@ gs::CapsPtr caps_after(GstCaps* in_caps, const gs::VideoCaps& in, const elements
   return gs::caps(video);
 }
 
-Frame to_frame(gs::BufferPtr buffer, const gs::VideoCaps& video, std::unique_ptr<Surfaces>& surfaces, Ledger* ledger) {
+std::shared_ptr<metadata::Collection> known_of(GstBuffer* buffer, const FrameInfo& info) {
   auto known = std::make_shared<metadata::Collection>();
-  gs::read_metadata(buffer.get(), gs::whole_picture(buffer.get(), video.info), *known);
+  gs::read_metadata(buffer, gs::whole_picture(buffer, info), *known);
 #ifdef TENON_GSTREAMER_ANALYTICS
-  read_analytics(buffer.get(), *known);
+  read_analytics(buffer, *known);
 #endif
-  known = gs::cropped(buffer.get(), std::move(known));
+  return gs::cropped(buffer, std::move(known));
+}
+
+Frame to_frame(gs::BufferPtr buffer, const gs::VideoCaps& video, std::unique_ptr<Surfaces>& surfaces, Ledger* ledger) {
+  auto known = known_of(buffer.get(), video.info);
   Frame frame = surface_of(buffer.get(), video, surfaces, ledger);
   if (!frame) {
     frame = gs::adopt(buffer.get(), video, ledger);

@@ -12,6 +12,7 @@
 
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/gstreamer/surfaces.hpp>
@@ -35,6 +36,9 @@ gstreamer::CapsPtr caps_after(GstCaps* in_caps, const gstreamer::VideoCaps& in, 
 
 /// Exports buffers in VA memory by the descriptors of their surfaces.
 using Surfaces = elements::gstreamer::Surfaces;
+
+/// What the metas of `buffer` say, at the places of its picture. @errors as gstreamer::read_metadata()
+std::shared_ptr<metadata::Collection> known_of(GstBuffer* buffer, const FrameInfo& info);
 
 /// The picture in `buffer`, with the metadata from its metas. Takes over the reference, on failure too. @errors as
 /// gstreamer::adopt() and read_metadata()

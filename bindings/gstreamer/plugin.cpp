@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin: a GStreamer element for each element of the registry.
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,16 +31,6 @@ GType type_of(Kind& kind) {
 /// video, and so are elements that join streams, which need a pad for each. GStreamer's own audio elements and compositor serve
 /// these cases.
 bool fits(const elements::Description& element) { return element.takes != elements::Takes::kAudio && !element.joins; }
-
-/// GStreamer caches the contents of a plugin. This makes it scan the plugin again when modules of elements are added or removed.
-void depend_on_modules(GstPlugin* plugin) {
-  Dl_info library{};
-  const auto place = reinterpret_cast<const void*>(&elements::known_elements);
-  const std::string folder =
-      ::dladdr(place, &library) != 0 && library.dli_fname ? std::filesystem::path(library.dli_fname).parent_path() : "";
-  gst_plugin_add_dependency_simple(plugin, "TENON_ELEMENT_PATH", folder.c_str(), "libtenon_elements_",
-                                   GST_PLUGIN_DEPENDENCY_FLAG_FILE_NAME_IS_PREFIX);
-}
 
 gboolean init(GstPlugin* plugin) {
   depend_on_modules(plugin);

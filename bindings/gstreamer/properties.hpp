@@ -16,13 +16,31 @@ namespace tenon {
 inline namespace v1 {
 namespace gst_plugin {
 
+/// What users set, by the names of parameters.
+using Texts = std::map<std::string, std::string>;
+
+/// A property that is another one than its parameter's type makes.
+struct Shown {
+  GType type = G_TYPE_INVALID;  ///< G_TYPE_UINT, G_TYPE_FLOAT...; G_TYPE_INVALID: int64, double, text.
+  bool is_null = false;         ///< A text that is not set is null instead of empty.
+  gint first_choice = 0;        ///< The number of the first choice.
+  bool is_read_only = false;
+};
+
 /// The element that a GObject class stands for. It lives as long as the process, as classes do.
 struct Kind {
   elements::Description description;
   std::string element;  ///< The element's name in the registry.
   /// Maps the parameters of `description` to those of the element; empty: they are the same.
-  std::function<std::map<std::string, std::string>(std::map<std::string, std::string>)> translate = {};
-  std::string type_name;  ///< "GstTenon_infer".
+  std::function<Texts(Texts)> translate = {};
+  /// Makes the element of the parameters of `description`; empty: the registry makes `element`.
+  std::function<elements::AnyElement(const Texts&, const elements::Environment&)> make = {};
+  /// Adds what an object gets from others of its pipeline; empty: nothing.
+  std::function<void(GstElement*, Texts&)> complete = {};
+  std::map<std::string, Shown> shown = {};  ///< By parameter.
+  Texts without_effect = {};  ///< Parameters that are taken and change nothing, with the reason, which is told once.
+  Texts refused = {};         ///< Parameters whose use is an error, with the reason.
+  std::string type_name;      ///< "GstTenon_infer".
   std::vector<std::string>
       properties;              ///< The property of each parameter. Property i has the number i + 1 in the class.
   std::vector<GType> choices;  ///< The enumeration of a text with choices; G_TYPE_INVALID for others.
@@ -46,7 +64,7 @@ class Settings {
   bool set(guint number, const GValue* value);
   bool get(guint number, GValue* value) const;
   /// The parameters for make_element(): only those that were set.
-  std::map<std::string, std::string> texts() const;
+  Texts texts() const;
 
  private:
   const elements::Parameter* parameter(guint number) const;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/stream_time.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
@@ -163,7 +164,8 @@ class FileSource final : public Source {
       }
       damaged_before_ += damaged();
       if (next_file_ == files_.size()) {
-        if (never_ends_) throw Error(Code::kUnavailable, "\"" + path_ + "\" has ended, and never_ends is set");
+        if (never_ends_)
+          throw Error(Code::kUnavailable, "\"" + without_credentials(path_) + "\" has ended, and never_ends is set");
         if (!loops_ || video_->live()) return std::nullopt;
         next_file_ = 0;
       }
@@ -182,7 +184,8 @@ class FileSource final : public Source {
     const auto due = *clock_ + std::chrono::duration_cast<Clock::duration>(time);
     if (due <= Clock::now()) return;
     std::this_thread::sleep_until(std::min<Deadline>(due, deadline));
-    if (due > deadline) throw Error(Code::kDeadlineExceeded, "\"" + path_ + "\": the next frame is not due yet");
+    if (due > deadline)
+      throw Error(Code::kDeadlineExceeded, "\"" + without_credentials(path_) + "\": the next frame is not due yet");
   }
 
   const std::string path_;

@@ -118,7 +118,8 @@ class Input {
 
   void close();
 
-  std::string name_;
+  const std::string address_;
+  const std::string name_;  ///< The address without its credentials, for messages.
   AVMediaType type_;
   std::shared_ptr<const std::atomic<bool>> cancelled_;
   std::string kind_;  ///< "video", "audio": for messages.

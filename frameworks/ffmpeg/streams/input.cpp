@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
 
 extern "C" {
@@ -24,7 +25,11 @@ namespace ffmpeg {
 namespace detail {
 
 TENON_INLINE Input::Input(const std::string& name, const Options& options, AVMediaType type)
-    : name_(name), type_(type), cancelled_(options.cancelled), kind_(type == AVMEDIA_TYPE_AUDIO ? "audio" : "video") {
+    : address_(name),
+      name_(without_credentials(name)),
+      type_(type),
+      cancelled_(options.cancelled),
+      kind_(type == AVMEDIA_TYPE_AUDIO ? "audio" : "video") {
   static const bool registered = [] { return avdevice_register_all(), true; }();
   (void)registered;
   deadline_ = Clock::now() + options.open_timeout;
@@ -110,7 +115,7 @@ TENON_INLINE Error Input::late(const std::string& what) const {
 TENON_INLINE void Input::open(const Options& options) {
   if (name_.empty())
     throw Error(Code::kInvalidArgument, kind_ + ": an empty name; give a file, a stream URL or a device");
-  std::string url = name_;
+  std::string url = address_;
   std::string format = options.format;
   const bool is_path = name_.find("://") == std::string::npos && format.empty();
   if (is_path) url = check_path(format);

@@ -9,6 +9,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/trace_name.hpp>
+#include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/elements/registry.hpp>
 
@@ -79,6 +80,7 @@ Negotiation negotiate_after(const Node& maker, std::uint32_t stream, const Strea
 
 Lane& Node::lane_of(std::uint32_t stream) const {
   if (lanes.size() == 1) return *lanes.front();
+  if (places > 0 && stream >= first_added) return *lanes[plan->streams.size() + (stream - first_added) % places];
   const auto at = std::find(plan->streams.begin(), plan->streams.end(), stream);
   return *lanes[static_cast<std::size_t>(at - plan->streams.begin())];
 }
@@ -89,7 +91,8 @@ Lane::Lane(const PipelineSpec& spec, Host& host, Node& node, std::vector<std::ui
       host_(host),
       node_(node),
       streams_(std::move(streams)),
-      open_(streams_.size()) {
+      open_(streams_.size()),
+      waits_for_more_(node.places > 0 && node.element->is_shared && !node.element->joins) {
   element = make_node(node.plan->spec, {node.plan->spec.name, &ledger, streams_, spec_.files});
   if (node.plan->has_thread && node.element->role != Role::kSource)
     queue.emplace(node.plan->spec.queue.value_or(QueueOptions{}));
@@ -115,12 +118,12 @@ void Lane::run() {
     }
     if (std::optional<Message> message = queue->pop(next)) {
       handle(std::move(*message));
-      if (streams_left_ == 0) return;
     } else if (queue->is_closed()) {
       return;
-    } else {
+    } else if (next && Clock::now() >= *next) {
       proceed();
     }
+    if (is_over()) return finish();
   }
 }
 
@@ -130,7 +133,8 @@ void Lane::emit(Item item) {
   const auto now = Clock::now();
   Message message;
   message.stream = stream;
-  message.born = item.born == Clock::time_point{} ? open_[index_of(item.stream)].born : item.born;
+  const std::size_t at = index_of(item.stream);
+  message.born = item.born == Clock::time_point{} && at < open_.size() ? open_[at].born : item.born;
   message.frame = std::move(item.frame);
   message.audio = std::move(item.audio);
   if (joined_) joined_->restarts.had_frame(now);
@@ -244,6 +248,9 @@ std::size_t Lane::index_of(std::uint32_t stream) const {
 
 void Lane::handle(Message message) {
   switch (message.kind) {
+    case Message::Kind::kJoin:
+      join(message.stream);
+      return pass_on(std::move(message));
     case Message::Kind::kBegin:
       return begin(message);
     case Message::Kind::kFrame:
@@ -337,15 +344,79 @@ void Lane::proceed() {
   }
 }
 
+void Lane::join(std::uint32_t stream) {
+  if (!waits_for_more_) return;  // It was made for its stream.
+  streams_.push_back(stream);
+  open_.emplace_back();
+}
+
 void Lane::last(Message message) {
-  end(message.stream);
-  if (--streams_left_ == 0) {
-    if (auto* sink = std::get_if<std::unique_ptr<Sink>>(&element)) guarded(message.stream, [&] { (*sink)->finish(); });
-  } else if (joined_) {
-    return;
+  const std::uint32_t stream = message.stream;
+  last_stream_ = stream;
+  end(stream);
+  if (node_.places > 0 && stream >= node_.first_added && waits_for_more_) {
+    const auto at = static_cast<std::ptrdiff_t>(index_of(stream));
+    streams_.erase(streams_.begin() + at);
+    open_.erase(open_.begin() + at);
   }
-  message.stream = node_.gives(message.stream);
-  pass_on(std::move(message));
+  const bool is_the_last = --streams_left_ == 0;
+  if (is_over()) finish();
+  if (is_the_last || !joined_) {
+    message.stream = node_.gives(stream);
+    pass_on(std::move(message));
+  }
+  host_.left(stream);  // From here on the lane may be gone.
+}
+
+void Lane::finish() {
+  if (std::exchange(is_finished_, true)) return;
+  if (auto* sink = std::get_if<std::unique_ptr<Sink>>(&element)) guarded(last_stream_, [&] { (*sink)->finish(); });
+  if (!waits_for_more_) return;
+  for (Node* next : node_.to) {
+    if (!next->element->is_shared || next->lanes.front()->queue) continue;  // Others end in their threads.
+    if (next->lanes.front()->is_over()) next->lanes.front()->finish();
+  }
+}
+
+NodeStats stats_of(const Node& node) {
+  NodeStats one;
+  one.name = node.plan->spec.name;
+  one.element = node.plan->spec.element;
+  Totals sum = node.gone;
+  std::vector<const Latencies*> latencies;
+  for (const std::unique_ptr<Lane>& lane : node.lanes) {
+    if (!lane) continue;
+    sum.add(*lane);
+    if (lane->queue) {
+      one.queued += lane->queue->size();
+      one.queue_size += lane->queue->capacity();
+    }
+    latencies.push_back(&lane->latencies);
+  }
+  one.frames_in = sum.frames_in, one.frames_out = sum.frames_out;
+  one.dropped = sum.dropped, one.expected = sum.expected;
+  one.busy = std::chrono::nanoseconds(sum.busy_ns);
+  one.moved = sum.moved;
+  one.moved.name = one.name;
+  const auto found = Latencies::quantiles<3>(latencies, {0.5, 0.9, 0.99});
+  one.p50 = found[0], one.p90 = found[1], one.p99 = found[2];
+  return one;
+}
+
+void Totals::add(const Lane& lane) {
+  frames_in += lane.frames_in;
+  frames_out += lane.frames_out;
+  dropped += lane.dropped;
+  expected += lane.expected;
+  busy_ns += lane.busy_ns;
+  const LedgerEntry one = lane.ledger.total();
+  moved.maps += one.maps;
+  moved.view_hits += one.view_hits;
+  moved.copied += one.copied;
+  moved.converted += one.converted;
+  moved.transferred += one.transferred;
+  moved.waits += one.waits;
+  moved.wait_ns += one.wait_ns;
 }
 
 }  // namespace detail

@@ -11,41 +11,40 @@
 #include <thread>
 #include <utility>
 
+#include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/metadata.hpp>
 #include <tenon/core/stream_time.hpp>
+#include <tenon/elements/internal/added_source.hpp>
 #include <tenon/elements/internal/lane.hpp>
+#include <tenon/elements/internal/origin.hpp>
+#include <tenon/elements/registry.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace elements {
 namespace {
 
+using detail::add_origin;
 using detail::Lane;
-using detail::Latencies;
 using detail::Message;
 using detail::Node;
+using detail::origin_is_wanted;
 using detail::Restarts;
+using Added = detail::AddedSource;
+using Stream = detail::StreamState;
 
 constexpr auto kStep = std::chrono::milliseconds(200);  ///< How soon a silent source notices that it must stop.
 
-std::string message_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& known) {
-    return known.what();
-  } catch (...) {
-    return "an exception of an unknown type";
-  }
-}
-
-bool is_cancelled(const std::exception_ptr& error) {
+/// What an exception says, and its code.
+std::pair<std::string, Code> read(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& known) {
-    return known.code() == Code::kCancelled;
+    return {known.what(), known.code()};
+  } catch (const std::exception& known) {
+    return {known.what(), Code::kUnknown};
   } catch (...) {
-    return false;
+    return {"an exception of an unknown type", Code::kUnknown};
   }
 }
 
@@ -54,50 +53,35 @@ PipelineSpec with_files(PipelineSpec spec) {
   return spec;
 }
 
-/// Whether an element that gets frames of the node wants to know where they come from.
-bool origin_is_wanted(const Node& source, std::uint32_t stream) {
-  std::vector<std::pair<const Node*, std::uint32_t>> open{{&source, stream}};
-  while (!open.empty()) {
-    const auto [node, number] = open.back();
-    open.pop_back();
-    if (std::visit([](const auto& one) { return one->wants_origin(); }, node->lane_of(number).element)) return true;
-    for (const Node* next : node->to) open.emplace_back(next, node->gives(number));
-  }
-  return false;
-}
-
-/// Adds the source, the number and the time of the frame to its metadata.
-void add_origin(Message& frame, const std::string& source, std::uint64_t number) {
-  const auto known = frame.audio ? frame.audio.find_metadata() : metadata::find(frame.frame);
-  const auto made = known ? known->copy() : std::make_shared<metadata::Collection>();
-  if (!made->first<metadata::Source>()) made->add(metadata::Source{source, frame.stream, number});
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  made->add(metadata::ReferenceTime{"unix", std::chrono::nanoseconds(now).count()});
-  if (frame.audio)
-    frame.audio.set_metadata(made);
-  else
-    metadata::set(frame.frame, made);
-}
-
 }  // namespace
 
 class Pipeline::Engine final : public detail::Host {
  public:
   explicit Engine(const PipelineSpec& spec)
-      : spec_(with_files(spec)), plan_(plan_pipeline(spec)), streams_(plan_.streams + plan_.joined) {
+      : spec_(with_files(spec)),
+        plan_(plan_pipeline(spec)),
+        first_added_(static_cast<std::uint32_t>(plan_.streams + plan_.joined)),
+        streams_(first_added_ + spec.more_sources),
+        added_(spec.more_sources) {
     add_files(*spec_.files, plan_);  // Before any element opens a file for writing.
     nodes_.reserve(plan_.nodes.size());
     for (const PipelinePlan::Node& planned : plan_.nodes)
-      nodes_.push_back({&planned, &description_of(planned.spec), {}, {}});
+      nodes_.push_back({&planned, &description_of(planned.spec), {}, {}, first_added_});
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       for (const std::size_t to : plan_.nodes[i].to) node.to.push_back(&nodes_[to]);
+      // Each stands behind those that feed it. Streams that are added do not pass elements that join.
+      const bool gives_added = node.element->role == Role::kSource || (node.places > 0 && !node.element->joins);
+      for (Node* to : node.to) to->places = gives_added ? spec_.more_sources : to->places;
+    }
+    for (Node& node : nodes_) {
       if (node.element->is_shared) {
         node.lanes.push_back(std::make_unique<Lane>(spec_, *this, node, node.plan->streams));
         continue;
       }
       for (const std::uint32_t stream : node.plan->streams)
         node.lanes.push_back(std::make_unique<Lane>(spec_, *this, node, std::vector{stream}));
+      if (node.element->role != Role::kSource) node.lanes.resize(node.lanes.size() + node.places);
     }
   }
 
@@ -109,30 +93,74 @@ class Pipeline::Engine final : public detail::Host {
       throw Error(Code::kFailedPrecondition, "Pipeline::start: it was started already");
     for (Node& node : nodes_) {
       for (const std::unique_ptr<Lane>& lane : node.lanes) {
-        const bool is_source = node.element->role == Role::kSource;
-        if (!is_source && !lane->queue) continue;
-        ++running_;
-        lane->thread = std::thread([this, &node, one = lane.get(), is_source] {
-          if (is_source)
-            feed(node, *one);
-          else
-            one->run();
-          const std::lock_guard done(mutex_);
-          if (--running_ == 0) all_done_.notify_all();
-        });
+        if (lane) start_thread(node, *lane);
       }
     }
   }
 
+  std::uint32_t add_source(const NodeSpec& source, const std::string& like) {
+    Added* const place = reserve(source, like);
+    try {
+      make_lanes(*place);
+      const std::lock_guard lock(mutex_);
+      check_runs();  // It may have been stopped meanwhile.
+      begin(*place);
+      return place->stream;
+    } catch (...) {
+      abandon(*place);
+      throw;
+    }
+  }
+
+  bool remove_source(const std::string& name, Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    const auto added = std::find_if(added_.begin(), added_.end(),
+                                    [&](const Added& one) { return one.is_taken() && one.plan->spec.name == name; });
+    if (added != added_.end()) {
+      if (!added->has_begun) return false;  // Another thread is adding it.
+      end_stream(added->stream, *added->node.lanes.front());
+      const std::uint32_t stream = added->stream;
+      const bool has_ended = ended_.wait_until(
+          lock, deadline, [&] { return added->stream != stream || !added->has_begun || added->has_ended(); });
+      lock.unlock();
+      if (has_ended) free(*added, stream);
+      return has_ended;
+    }
+    const auto planned = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+      return node.element->role == Role::kSource && node.plan->spec.name == name;
+    });
+    if (planned == nodes_.end() || state_of(planned->plan->streams.front()).is_removed)
+      throw Error(Code::kNotFound, "remove_source: there is no source '" + name + "'");
+    Stream& state = state_of(planned->plan->streams.front());
+    end_stream(planned->plan->streams.front(), *planned->lanes.front());
+    return ended_.wait_until(lock, deadline, [&] { return state.has_ended || !has_started_; });
+  }
+
+  std::vector<SourceState> sources() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<SourceState> all;
+    for (const Node& node : nodes_) {
+      if (node.element->role == Role::kSource && !state_of(node.plan->streams.front()).is_removed)
+        all.push_back(source_state(node, node.plan->streams.front(), false));
+    }
+    for (const Added& one : added_) {
+      if (one.is_taken() && one.has_begun) all.push_back(source_state(one.node, one.stream, true));
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.stream < b.stream; });
+    return all;
+  }
+
   bool wait(Deadline deadline) {
     std::unique_lock lock(mutex_);
-    return all_done_.wait_until(lock, deadline, [this] { return running_ == 0; });
+    const bool stays = spec_.more_sources > 0 && has_started_;
+    return all_done_.wait_until(lock, deadline, [&] { return running_ == 0 && (!stays || stopping_); });
   }
 
   void stop(Deadline deadline) {
     request_stop();
     if (!wait(deadline)) {
       is_interrupted_ = true;
+      const std::lock_guard lock(mutex_);
       for_each_lane([](Lane& lane) {
         if (lane.queue) lane.queue->close(true);
         lane.interrupt();
@@ -151,17 +179,21 @@ class Pipeline::Engine final : public detail::Host {
       return failed(stream, *failure.node, failure.error);
     } catch (...) {
     }
-    if (stopping_ && node.element->role == Role::kSource) return;  // The source was interrupted.
-    if (is_interrupted_ && is_cancelled(error)) return;
-    if (node.element->role != Role::kSource) streams_[stream].is_cut = true;
-    if (streams_[stream].is_lost.exchange(true)) return;  // A consequence of the stream's first failure.
+    Stream& state = state_of(stream);
+    if ((stopping_ || state.is_removed) && node.element->role == Role::kSource) return;  // The source was interrupted.
+    if (is_interrupted_ && read(error).second == Code::kCancelled) return;
+    if (node.element->role != Role::kSource) state.is_cut = true;
+    if (state.is_lost.exchange(true)) return;  // A consequence of the stream's first failure.
+    const auto [message, code] = read(error);
+    const std::string shown = without_credentials(message);
+    if (shown != message) error = std::make_exception_ptr(Error(code, shown));
     {
       const std::lock_guard lock(mutex_);
-      failures_.push_back({stream, node.plan->spec.name, message_of(error), error, false});
+      failures_.push_back({stream, node.plan->spec.name, shown, error, false});
     }
-    if (spec_.on_error == OnError::kStop) request_stop();
+    if (spec_.on_error == OnError::kStop && stream < first_added_) request_stop();
   }
-  bool is_lost(std::uint32_t stream) const override { return streams_[stream].is_cut.load(std::memory_order_relaxed); }
+  bool is_lost(std::uint32_t stream) const override { return state_of(stream).is_cut.load(std::memory_order_relaxed); }
 
   void restarts(std::uint32_t stream) override {
     {
@@ -170,17 +202,25 @@ class Pipeline::Engine final : public detail::Host {
                                      [stream](const Failure& one) { return one.stream == stream; });
       if (last != failures_.rend()) last->was_restarted = true;
     }
-    streams_[stream].is_cut = false;
-    streams_[stream].is_lost = false;
+    state_of(stream).is_cut = false;
+    state_of(stream).is_lost = false;
   }
+
+  void left(std::uint32_t stream) override {
+    if (stream < first_added_) return;
+    const std::lock_guard lock(mutex_);
+    --added_of(stream).open_ends;
+    ended_.notify_all();
+  }
+  bool is_closing() const override { return stopping_; }
 
   void gave_up(std::uint32_t stream) override {
     const std::lock_guard lock(mutex_);
-    streams_[stream].is_over = true;
+    state_of(stream).is_over = true;
     for (const Node& node : nodes_) {
       if (node.element->role != Role::kSource) continue;
       const std::uint32_t own = node.plan->streams.front();
-      if (!reaches_a_sink(node, own)) streams_[own].is_over = true;
+      if (!reaches_a_sink(node, own)) state_of(own).is_over = true;
     }
     restart_.notify_all();
   }
@@ -188,36 +228,9 @@ class Pipeline::Engine final : public detail::Host {
   const PipelinePlan& plan() const { return plan_; }
 
   std::vector<NodeStats> stats() const {
+    const std::lock_guard lock(mutex_);  // Lanes come and go under it.
     std::vector<NodeStats> all;
-    for (const Node& node : nodes_) {
-      NodeStats& one = all.emplace_back();
-      one.name = node.plan->spec.name;
-      one.element = node.plan->spec.element;
-      one.moved.name = one.name;
-      std::vector<const Latencies*> latencies;
-      for (const std::unique_ptr<Lane>& lane : node.lanes) {
-        one.frames_in += lane->frames_in;
-        one.frames_out += lane->frames_out;
-        one.dropped += lane->dropped;
-        one.expected += lane->expected;
-        one.busy += std::chrono::nanoseconds(lane->busy_ns);
-        if (lane->queue) {
-          one.queued += lane->queue->size();
-          one.queue_size += lane->queue->capacity();
-        }
-        const LedgerEntry moved = lane->ledger.total();
-        one.moved.maps += moved.maps;
-        one.moved.view_hits += moved.view_hits;
-        one.moved.copied += moved.copied;
-        one.moved.converted += moved.converted;
-        one.moved.transferred += moved.transferred;
-        one.moved.waits += moved.waits;
-        one.moved.wait_ns += moved.wait_ns;
-        latencies.push_back(&lane->latencies);
-      }
-      const auto found = Latencies::quantiles<3>(latencies, {0.5, 0.9, 0.99});
-      one.p50 = found[0], one.p90 = found[1], one.p99 = found[2];
-    }
+    for (const Node& node : nodes_) all.push_back(detail::stats_of(node));
     return all;
   }
 
@@ -227,13 +240,209 @@ class Pipeline::Engine final : public detail::Host {
   }
 
  private:
-  struct Stream {
-    std::atomic<bool> is_lost{false};
-    /// An element lost it. After the failure of a source, the frames that it gave before are still worked on.
-    std::atomic<bool> is_cut{false};
-    std::atomic<bool> is_over{
-        false};  ///< A joined stream is lost for good, or no node needs the stream's frames any more.
-  };
+  Stream& state_of(std::uint32_t stream) { return streams_[index_of(stream)]; }
+  const Stream& state_of(std::uint32_t stream) const { return streams_[index_of(stream)]; }
+  std::size_t index_of(std::uint32_t stream) const {
+    return stream < first_added_ ? stream : first_added_ + (stream - first_added_) % spec_.more_sources;
+  }
+  Added& added_of(std::uint32_t stream) { return added_[(stream - first_added_) % spec_.more_sources]; }
+
+  void start_thread(Node& node, Lane& lane) {
+    const bool is_source = node.element->role == Role::kSource;
+    if (!is_source && !lane.queue) return;
+    lane.thread = std::thread([this, &node, one = &lane, is_source] {
+      if (is_source)
+        feed(node, *one);
+      else
+        one->run();
+      const std::lock_guard done(mutex_);
+      if (is_source) {
+        const std::uint32_t stream = node.plan->streams.front();
+        state_of(stream).has_ended = true;
+        if (stream >= first_added_) --added_of(stream).open_ends;
+        ended_.notify_all();
+      }
+      if (--running_ == 0) all_done_.notify_all();
+    });
+    ++running_;  // The lock is held, so the thread has not ended yet.
+  }
+
+  /// @pre mutex_ is held. @errors kFailedPrecondition
+  void check_runs() const {
+    if (spec_.more_sources == 0)
+      throw Error(
+          Code::kFailedPrecondition,
+          "add_source: the pipeline was made for the sources that it has; more_sources says how many more may come");
+    if (!has_started_) throw Error(Code::kFailedPrecondition, "add_source: the pipeline has not started");
+    if (stopping_) throw Error(Code::kFailedPrecondition, "add_source: the pipeline was stopped");
+  }
+
+  /// Takes a place for a source. @errors as add_source()
+  Added* reserve(const NodeSpec& source, const std::string& like) {
+    const std::string& name = source.name;
+    const std::string what = "add_source '" + name + "': ";
+    const Description& element = description_of(source);
+    if (name.empty()) throw Error(Code::kInvalidArgument, "add_source: the source has no name");
+    if (!source.from.empty() || source.queue)
+      throw Error(Code::kInvalidArgument, what + "a source is fed by nothing and has no queue");
+    if (element.role != Role::kSource)
+      throw Error(Code::kInvalidArgument, what + "the element '" + element.name + "' is no source");
+    {
+      const std::lock_guard lock(mutex_);
+      check_runs();
+    }
+    free_ended();
+    const std::lock_guard lock(mutex_);
+    check_runs();
+    const Node* model = nullptr;
+    for (const Node& node : nodes_) {
+      const bool is_source = node.element->role == Role::kSource;
+      const bool is_there = !is_source || !state_of(node.plan->streams.front()).has_ended;
+      if (node.plan->spec.name == name && is_there)
+        throw Error(Code::kAlreadyExists, what + "the pipeline has a node of that name");
+      if (is_source && !model && (like.empty() || node.plan->spec.name == like)) model = &node;
+    }
+    if (!model)
+      throw Error(Code::kNotFound, what + "there is no planned source '" + like + "' whose nodes it could feed");
+    Added* place = nullptr;
+    for (Added& one : added_) {
+      if (one.is_taken() && one.plan->spec.name == name)
+        throw Error(Code::kAlreadyExists, what + "the pipeline has a source of that name");
+      if (!one.is_taken() && !place) place = &one;
+    }
+    if (!place)
+      throw Error(Code::kResourceExhausted, what + std::to_string(added_.size()) +
+                                                " sources were added already; more_sources says how many may be");
+    const auto at = static_cast<std::uint32_t>(place - added_.data());
+    place->stream = first_added_ + at + spec_.more_sources * rounds_[at]++;
+    place->plan =
+        std::make_unique<PipelinePlan::Node>(PipelinePlan::Node{source, {}, {place->stream}, {place->stream}, 0, true});
+    place->node.plan = place->plan.get();
+    place->node.element = &element;
+    place->node.to = model->to;
+    return place;
+  }
+
+  /// Makes the source and an element for each node on its way that is not shared. Takes no lock: that may take long.
+  void make_lanes(Added& added) {
+    const NodeSpec& spec = added.plan->spec;
+    std::vector<Node*> open(added.node.to);
+    while (!open.empty()) {
+      Node& node = *open.back();
+      open.pop_back();
+      if (node.element->joins)
+        throw Error(Code::kUnimplemented, "add_source '" + spec.name + "': its way leads to '" + node.plan->spec.name +
+                                              "', which joins the streams that it had at the beginning");
+      if (!node.element->is_shared) claim_files(node.plan->spec, *node.element, added.stream);
+      if (node.element->is_shared)
+        added.shared.push_back(&node);
+      else
+        added.lanes.emplace_back(&node, std::make_unique<Lane>(spec_, *this, node, std::vector{added.stream}));
+      open.insert(open.end(), node.to.begin(), node.to.end());
+    }
+    claim_files(spec, *added.node.element, added.stream);
+    added.node.lanes.push_back(std::make_unique<Lane>(spec_, *this, added.node, std::vector{added.stream}));
+  }
+
+  /// @errors kInvalidArgument: the element would write over a file that is used.
+  void claim_files(const NodeSpec& node, const Description& element, std::uint32_t stream) {
+    const ElementFiles files = element_files(element, node.parameters, {node.name, nullptr, {stream}});
+    const std::string what = "element '" + node.name + "':";
+    for (const std::string& path : files.read) spec_.files->add_input(path, what);
+    for (const std::string& path : files.written) spec_.files->add_output(path, what, files.appends);
+  }
+
+  /// @pre mutex_ is held.
+  void begin(Added& added) {
+    state_of(added.stream).reset();
+    added.open_ends = 1 + added.shared.size() + added.lanes.size();
+    for (Node* node : added.shared) node->lanes.front()->expect_stream();
+    for (auto& [node, lane] : added.lanes) {
+      Lane& own = *lane;
+      place_in(*node, added.stream) = std::move(lane);
+      start_thread(*node, own);
+    }
+    added.has_begun = true;
+    start_thread(added.node, *added.node.lanes.front());
+  }
+
+  std::unique_ptr<Lane>& place_in(Node& node, std::uint32_t stream) {
+    return node.lanes[node.plan->streams.size() + (stream - first_added_) % spec_.more_sources];
+  }
+
+  /// Takes back what add_source() did before it failed: an element could not be made, or a thread not started.
+  void abandon(Added& added) {
+    const std::lock_guard joining(joining_);
+    std::vector<std::unique_ptr<Lane>> made;
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto& [node, lane] : added.lanes) made.push_back(std::move(lane ? lane : place_in(*node, added.stream)));
+      for (Node* node : added.shared) {
+        if (added.open_ends > 0) node->lanes.front()->withdraw_stream();
+      }
+      added.has_begun = false;
+    }
+    for (const std::unique_ptr<Lane>& lane : made) {
+      if (lane->queue) lane->queue->close(true);
+      if (lane->thread.joinable()) lane->thread.join();
+    }
+    made.clear();
+    const std::lock_guard lock(mutex_);
+    added.reset();
+  }
+
+  /// @pre mutex_ is held.
+  void end_stream(std::uint32_t stream, Lane& source) {
+    state_of(stream).is_removed = true;
+    source.interrupt();
+    restart_.notify_all();
+  }
+
+  /// Frees what an added source had, if its stream has ended. @pre mutex_ is not held.
+  void free(Added& added, std::uint32_t stream) {
+    const std::lock_guard joining(joining_);
+    std::vector<std::unique_ptr<Lane>> ended;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!added.is_taken() || added.stream != stream || !added.has_ended()) return;
+      for (auto& [node, none] : added.lanes) {
+        ended.push_back(std::move(place_in(*node, stream)));
+        node->gone.add(*ended.back());
+      }
+      ended.push_back(std::move(added.node.lanes.front()));
+      added.has_begun = false;  // The place stays taken while the threads that end use the node.
+      ended_.notify_all();
+    }
+    for (const std::unique_ptr<Lane>& lane : ended) {
+      if (lane->thread.joinable()) lane->thread.join();
+    }
+    ended.clear();
+    const std::lock_guard lock(mutex_);
+    added.reset();
+  }
+
+  void free_ended() {
+    for (Added& one : added_) {
+      std::unique_lock lock(mutex_);
+      const std::uint32_t stream = one.stream;
+      const bool has_ended = one.is_taken() && one.has_ended();
+      lock.unlock();
+      if (has_ended) free(one, stream);
+    }
+  }
+
+  SourceState source_state(const Node& node, std::uint32_t stream, bool was_added) const {
+    const Stream& state = state_of(stream);
+    SourceState made{node.plan->spec.name, node.plan->spec.element, stream, was_added, SourceState::Now::kOpening, 0};
+    made.frames = node.lanes.front()->frames_out;
+    if (state.has_ended)
+      made.now = state.is_lost ? SourceState::Now::kFailed : SourceState::Now::kEnded;
+    else if (state.is_removed || stopping_)
+      made.now = SourceState::Now::kEnding;
+    else if (state.is_open)
+      made.now = SourceState::Now::kRunning;
+    return made;
+  }
 
   /// Whether frames of the stream that come to the node still reach a sink.
   bool reaches_a_sink(const Node& node, std::uint32_t stream) const {
@@ -241,7 +450,7 @@ class Pipeline::Engine final : public detail::Host {
     while (!open.empty()) {
       const auto [next, comes] = open.back();
       open.pop_back();
-      if (streams_[comes].is_over) continue;
+      if (state_of(comes).is_over) continue;
       if (next->to.empty()) return true;
       for (const Node* to : next->to) open.emplace_back(to, next->gives(comes));
     }
@@ -251,7 +460,12 @@ class Pipeline::Engine final : public detail::Host {
   template <typename Body>
   void for_each_lane(Body body) {
     for (Node& node : nodes_) {
-      for (const std::unique_ptr<Lane>& lane : node.lanes) body(*lane);
+      for (const std::unique_ptr<Lane>& lane : node.lanes) {
+        if (lane) body(*lane);
+      }
+    }
+    for (Added& one : added_) {
+      if (one.is_taken() && one.has_begun) body(*one.node.lanes.front());
     }
   }
 
@@ -261,14 +475,18 @@ class Pipeline::Engine final : public detail::Host {
       stopping_ = true;
     }
     restart_.notify_all();
-    for (Node& node : nodes_) {
-      if (node.element->role == Role::kSource) node.lanes.front()->interrupt();
-    }
+    all_done_.notify_all();
+    const std::lock_guard lock(mutex_);
+    for_each_lane([](Lane& lane) {
+      if (std::holds_alternative<std::unique_ptr<Source>>(lane.element)) lane.interrupt();
+      if (lane.queue) lane.queue->wake();  // Shared elements that waited for streams to be added end.
+    });
   }
 
   /// The thread of a source: reads its stream, and restarts it after failures as the spec says.
   void feed(const Node& node, Lane& lane) {
     const std::uint32_t stream = node.plan->streams.front();
+    if (stream >= first_added_) lane.pass_on(Message::Kind::kJoin, stream);
     Restarts restarts_left(spec_);
     StreamTime time;
     for (;;) {
@@ -277,12 +495,14 @@ class Pipeline::Engine final : public detail::Host {
       } catch (...) {
         failed(stream, node, lane.explained(stream, std::current_exception()));
       }
-      if (!streams_[stream].is_lost) break;
+      if (!state_of(stream).is_lost) break;
       const auto pause = restarts_left.next();
       if (!pause) break;
       lane.pass_on(Message::Kind::kEnd, stream);
       std::unique_lock lock(mutex_);
-      if (restart_.wait_for(lock, *pause, [&] { return stopping_ || streams_[stream].is_over; })) break;
+      if (restart_.wait_for(lock, *pause,
+                            [&] { return stopping_ || state_of(stream).is_over || state_of(stream).is_removed; }))
+        break;
       lock.unlock();
       restarts(stream);
     }
@@ -290,7 +510,8 @@ class Pipeline::Engine final : public detail::Host {
   }
 
   bool is_wanted(const Lane& lane, std::uint32_t stream) const {
-    return !stopping_ && !streams_[stream].is_lost && !streams_[stream].is_over &&
+    const Stream& state = state_of(stream);
+    return !stopping_ && !state.is_lost && !state.is_over && !state.is_removed &&
            (spec_.frames == 0 || lane.frames_out < spec_.frames);
   }
 
@@ -312,6 +533,10 @@ class Pipeline::Engine final : public detail::Host {
     if (!info.is_audio()) {
       const Negotiation negotiated = lane.negotiate(stream, info);
       source.allocate(negotiated.joined, negotiated.readers);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      state_of(stream).is_open = true;
     }
     lane.pass_on(Message::Kind::kBegin, stream, std::make_shared<const StreamInfo>(info));
     const bool tells_origin = origin_is_wanted(node, stream);
@@ -354,16 +579,25 @@ class Pipeline::Engine final : public detail::Host {
 
   const PipelineSpec spec_;
   const PipelinePlan plan_;
+  const std::uint32_t first_added_;  ///< The number of the first stream that is added.
   std::vector<Node> nodes_;
   std::vector<Stream> streams_;
+  std::vector<Added> added_;
+  std::vector<std::uint32_t> rounds_ =
+      std::vector<std::uint32_t>(spec_.more_sources);  ///< How often each place was taken.
   std::atomic<bool> stopping_{false}, is_interrupted_{false};
   mutable std::mutex mutex_;
   std::mutex joining_;
-  std::condition_variable all_done_, restart_;
+  std::condition_variable all_done_, restart_, ended_;
   std::vector<Failure> failures_;
   std::size_t running_ = 0;
   bool has_started_ = false;
 };
+
+std::string_view name(SourceState::Now now) {
+  constexpr std::string_view kNames[] = {"opening", "running", "ending", "ended", "failed"};
+  return kNames[static_cast<std::size_t>(now)];
+}
 
 Pipeline::Pipeline(const PipelineSpec& spec) : engine_(std::make_unique<Engine>(spec)) {}
 Pipeline::~Pipeline() = default;
@@ -371,6 +605,13 @@ void Pipeline::start() { engine_->start(); }
 bool Pipeline::wait(Deadline deadline) { return engine_->wait(deadline); }
 void Pipeline::stop(Deadline deadline) { engine_->stop(deadline); }
 const PipelinePlan& Pipeline::plan() const { return engine_->plan(); }
+std::uint32_t Pipeline::add_source(const NodeSpec& source, const std::string& like) {
+  return engine_->add_source(source, like);
+}
+bool Pipeline::remove_source(const std::string& name, Deadline deadline) {
+  return engine_->remove_source(name, deadline);
+}
+std::vector<SourceState> Pipeline::sources() const { return engine_->sources(); }
 std::vector<NodeStats> Pipeline::stats() const { return engine_->stats(); }
 std::vector<Failure> Pipeline::failures() const { return engine_->failures(); }
 

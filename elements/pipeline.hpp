@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tenon/core/export.hpp>
@@ -40,6 +41,19 @@ struct Failure {
   bool was_restarted = false;
 };
 
+/// A source of a pipeline that runs.
+struct SourceState {
+  /// kFailed: the stream ended with a failure, which is among failures().
+  enum class Now : std::uint8_t { kOpening, kRunning, kEnding, kEnded, kFailed };
+  std::string name, element;
+  std::uint32_t stream = 0;
+  bool was_added = false;
+  Now now = Now::kOpening;
+  std::uint64_t frames = 0;
+};
+/// "opening", "running", "ending", "ended", "failed".
+TENON_API std::string_view name(SourceState::Now now);
+
 /// A pipeline that runs. @thread all members from any thread; start() only once.
 class TENON_API Pipeline {
  public:
@@ -57,6 +71,25 @@ class TENON_API Pipeline {
   /// Makes the sources stop reading. Frames in flight are finished until `deadline`; then they are dropped, and calls that
   /// wait are interrupted. Returns when all threads have ended.
   void stop(Deadline deadline = default_deadline());
+
+  /// Adds a source to a pipeline with PipelineSpec::more_sources that runs. It feeds the nodes that another source feeds, each by an
+  /// element of its own where the element is not shared; the frames of other streams go on meanwhile. It opens in its own thread. Whatever
+  /// `on_error` says, a failure of an added stream ends or restarts that stream alone.
+  /// @param source  Its name: that of no other node and no source that is there; `from` and `queue` empty.
+  /// @param like    The name of the planned source whose nodes it feeds; empty: the first one.
+  /// @return The number of its stream, which no other stream has had.
+  /// @errors kFailedPrecondition: not started, stopped, or made without more_sources; kAlreadyExists: the name is taken;
+  /// kResourceExhausted: so many sources were added already; kNotFound: no source `like`, no such element; kUnimplemented: its way leads to
+  /// an element that joins streams; as make_element(). Nothing has changed then.
+  /// @cost makes elements and starts threads in the caller's.
+  std::uint32_t add_source(const NodeSpec& source, const std::string& like = {});
+  /// Ends a source, planned or added, also while it opens. Frames that it gave are finished. What an added source had is freed, and its name
+  /// may be used again.
+  /// @return False: the deadline came first; the source ends later.
+  /// @errors kNotFound: no such source, or it was removed before.
+  bool remove_source(const std::string& name, Deadline deadline = default_deadline());
+  /// The planned sources, and those that were added and not removed, in the order of their streams.
+  std::vector<SourceState> sources() const;
 
   const PipelinePlan& plan() const;
   /// The statistics of all nodes, in the order of plan().nodes.

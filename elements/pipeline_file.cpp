@@ -48,17 +48,19 @@ std::map<std::string, std::string> parameters_of(const Json& value, const Place&
   return parameters;
 }
 
-NodeSpec node_of(const Json& value, const Place& place) {
+/// @param more  Readers of more members.
+NodeSpec node_of(const Json& value, const Place& place, Readers more = {}) {
   NodeSpec node;
-  read_object(value, place,
-              {{"element", [&](const Json& v, const Place& w) { node.element = text_of(v, w); }},
-               {"name", [&](const Json& v, const Place& w) { node.name = text_of(v, w); }},
-               {"parameters", [&](const Json& v, const Place& w) { node.parameters = parameters_of(v, w); }},
-               {"queue", [&](const Json& v, const Place& w) { node.queue = queue_of(v, w); }},
-               {"from", [&](const Json& v, const Place& w) {
-                  if (!v.is_array()) return node.from.push_back(text_of(v, w));
-                  for (std::size_t i = 0; i < v.size(); ++i) node.from.push_back(text_of(v[i], w / i));
-                }}});
+  Readers readers{{"element", [&](const Json& v, const Place& w) { node.element = text_of(v, w); }},
+                  {"name", [&](const Json& v, const Place& w) { node.name = text_of(v, w); }},
+                  {"parameters", [&](const Json& v, const Place& w) { node.parameters = parameters_of(v, w); }},
+                  {"queue", [&](const Json& v, const Place& w) { node.queue = queue_of(v, w); }},
+                  {"from", [&](const Json& v, const Place& w) {
+                     if (!v.is_array()) return node.from.push_back(text_of(v, w));
+                     for (std::size_t i = 0; i < v.size(); ++i) node.from.push_back(text_of(v[i], w / i));
+                   }}};
+  readers.merge(more);
+  read_object(value, place, readers);
   if (node.element.empty()) place.refuse("has no element");
   return node;
 }
@@ -69,21 +71,32 @@ PipelineSpec parse_pipeline(std::string_view text) {
   const Place whole{"pipeline file"};
   PipelineSpec spec;
   const auto milliseconds = [](const Json& v, const Place& w) { return std::chrono::milliseconds(count_of(v, w, 0)); };
-  read_object(parse_json(text, whole), whole,
-              {{"$schema", [](const Json&, const Place&) {}},
-               {"on_error",
-                [&](const Json& v, const Place& w) {
-                  spec.on_error = choice_of<OnError>(
-                      v, w, {{"stop", OnError::kStop}, {"end", OnError::kEnd}, {"restart", OnError::kRestart}});
-                }},
-               {"restarts", [&](const Json& v, const Place& w) { spec.restarts = count_of(v, w, 0); }},
-               {"restart_delay_ms", [&](const Json& v, const Place& w) { spec.restart_delay = milliseconds(v, w); }},
-               {"patience_ms", [&](const Json& v, const Place& w) { spec.patience = milliseconds(v, w); }},
-               {"nodes", [&](const Json& v, const Place& w) {
-                  for (std::size_t i = 0; i < list_of(v, w).size(); ++i) spec.nodes.push_back(node_of(v[i], w / i));
-                }}});
+  read_object(
+      parse_json(text, whole), whole,
+      {{"$schema", [](const Json&, const Place&) {}},
+       {"on_error",
+        [&](const Json& v, const Place& w) {
+          spec.on_error = choice_of<OnError>(
+              v, w, {{"stop", OnError::kStop}, {"end", OnError::kEnd}, {"restart", OnError::kRestart}});
+        }},
+       {"restarts", [&](const Json& v, const Place& w) { spec.restarts = count_of(v, w, 0); }},
+       {"restart_delay_ms", [&](const Json& v, const Place& w) { spec.restart_delay = milliseconds(v, w); }},
+       {"patience_ms", [&](const Json& v, const Place& w) { spec.patience = milliseconds(v, w); }},
+       {"more_sources",
+        [&](const Json& v, const Place& w) { spec.more_sources = count_of(v, w, 0, PipelineSpec::kMostMoreSources); }},
+       {"nodes", [&](const Json& v, const Place& w) {
+          for (std::size_t i = 0; i < list_of(v, w).size(); ++i) spec.nodes.push_back(node_of(v[i], w / i));
+        }}});
   if (spec.nodes.empty()) (whole / "nodes").refuse("is empty: a pipeline needs a source and a sink");
   return spec;
+}
+
+SourceRequest parse_source(std::string_view text) {
+  const Place whole{"source"};
+  SourceRequest request;
+  request.node = node_of(parse_json(text, whole), whole,
+                         {{"like", [&](const Json& v, const Place& w) { request.like = text_of(v, w); }}});
+  return request;
 }
 
 }  // namespace elements

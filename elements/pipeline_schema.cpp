@@ -115,6 +115,9 @@ std::string pipeline_schema() {
          count_schema("Delay before the first restart, in milliseconds; it doubles before each further one", 500, 0)},
         {"patience_ms",
          count_schema("How long a source may take to open, and to deliver a frame, in milliseconds", 10000, 0)},
+        {"more_sources", count_schema("How many sources may be added at a time while the pipeline runs; with it the "
+                                      "pipeline does not end by itself",
+                                      0, 0)},
         {"nodes", {{"type", "array"}, {"minItems", 1}, {"items", node_schema(known)}}}}},
       {"required", {"nodes"}},
       {"additionalProperties", false},

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/elements/internal/text.hpp>
 #include <tenon/elements/registry.hpp>
@@ -114,10 +115,11 @@ std::vector<std::size_t> ordered(const std::vector<NodeSpec>& nodes,
 }
 
 /// Finds out which streams reach each node, and whether the node needs a thread.
-void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_t>>& feeders) {
+/// @param grows  Streams may be added, each with threads of its own.
+void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_t>>& feeders, bool grows) {
   // The threads that call each node: its own thread, or that of the source or node upstream; for one stream or for all.
   std::vector<std::set<std::pair<std::size_t, std::uint32_t>>> callers(plan.nodes.size());
-  constexpr auto kAll = static_cast<std::uint32_t>(-1);
+  constexpr auto kAll = static_cast<std::uint32_t>(-1), kAdded = static_cast<std::uint32_t>(-2);
   std::vector<std::size_t> calls(plan.nodes.size());  // How many nodes call each other, up to this one.
   const auto role_of = [](const PipelinePlan::Node& node) { return description_of(node.spec).role; };
   const auto sources = std::count_if(plan.nodes.begin(), plan.nodes.end(),
@@ -130,6 +132,7 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
       node.gives = node.streams;
       node.has_thread = true;
       callers[i] = {{i, kAll}};
+      if (grows) callers[i].insert({i, kAdded});
       continue;
     }
     std::set<std::pair<std::size_t, std::uint32_t>> threads;
@@ -155,6 +158,7 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
       callers[i] = {{i, kAll}};
     } else {
       for (const std::uint32_t stream : node.streams) callers[i].insert({i, stream});
+      if (grows) callers[i].insert({i, kAdded});
     }
   }
 }
@@ -170,6 +174,9 @@ PipelinePlan plan_pipeline(const PipelineSpec& spec) {
   name_nodes(nodes);
   const auto feeders = feeders_of(nodes);
   const std::vector<std::size_t> order = ordered(nodes, feeders);
+  if (spec.more_sources > PipelineSpec::kMostMoreSources)
+    refuse_graph("more_sources is " + std::to_string(spec.more_sources) + "; at most " +
+                 std::to_string(PipelineSpec::kMostMoreSources) + " sources may be added");
   PipelinePlan plan;
   std::vector<std::size_t> place(nodes.size());
   std::vector<std::vector<std::size_t>> placed(nodes.size());
@@ -184,7 +191,7 @@ PipelinePlan plan_pipeline(const PipelineSpec& spec) {
                    " frames may wait");
     plan.nodes.push_back({nodes[i], {}, {}, {}, 0, false});
   }
-  follow_streams(plan, placed);
+  follow_streams(plan, placed, spec.more_sources > 0);
   if (plan.streams == 0) refuse_graph("there is no source");
   for (const PipelinePlan::Node& node : plan.nodes) {
     if (node.to.empty() && description_of(node.spec).role != Role::kSink)
@@ -207,7 +214,7 @@ std::string to_dot(const PipelinePlan& plan) {
   for (const PipelinePlan::Node& node : plan.nodes) {
     std::string label = node.spec.name;
     if (node.spec.element != node.spec.name) label += "\n" + node.spec.element;
-    for (const auto& [name, value] : node.spec.parameters) label += "\n" + name + "=" + value;
+    for (const auto& [name, value] : node.spec.parameters) label += "\n" + name + "=" + shown_value(name, value);
     dot += "  " + text(node.spec.name) + " [label=" + text(label) + (node.has_thread ? ", style=bold" : "") + "];\n";
   }
   for (const PipelinePlan::Node& node : plan.nodes) {

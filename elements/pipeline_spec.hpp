@@ -59,6 +59,10 @@ struct PipelineSpec {
   /// The maximum number of frames of each stream, over all its restarts; 0: no limit. Files cannot set it: the program that runs
   /// the pipeline decides.
   std::uint64_t frames = 0;
+  /// How many sources that are added while the pipeline runs may be there at a time. With one or more the pipeline does not end by
+  /// itself, but by stop().
+  std::uint32_t more_sources = 0;
+  static constexpr std::uint32_t kMostMoreSources = 4096;
   /// Files that the program reads and writes itself: a pipeline adds its own, and refuses those that clash. Null: none.
   std::shared_ptr<UsedFiles> files = {};
 };
@@ -92,9 +96,18 @@ TENON_API void add_files(UsedFiles& files, const PipelinePlan& plan);
 /// Parses a pipeline from JSON: {"on_error": "stop" | "end" | "restart", "restarts": 3, "restart_delay_ms": 500, "patience_ms":
 /// 10000, "nodes":
 /// [{"element": ..., "name": ..., "parameters": {...}, "from": name or list, "queue": {"size": 4, "when_full": "block" |
-/// "drop_oldest" | "drop_newest"}}, ...]}. Only "nodes" and the "element" of each node are required; comments are allowed.
+/// "drop_oldest" | "drop_newest"}}, ...]}. Only "nodes" and the "element" of each node are required; comments are allowed. "more_sources": 16 lets sources be added.
 /// @errors kInvalidArgument: the message says what is wrong, with its line or its path in the document.
 TENON_API PipelineSpec parse_pipeline(std::string_view json);
+
+/// A source for Pipeline::add_source().
+struct SourceRequest {
+  NodeSpec node;
+  std::string like = {};
+};
+/// Parses a source from JSON: {"element": "file", "name": "gate", "parameters": {"path": "rtsp://..."}, "like": "camera"}; "like" may be
+/// absent. @errors as parse_pipeline()
+TENON_API SourceRequest parse_source(std::string_view json);
 
 /// Writes the plan as a graph for Graphviz.
 TENON_API std::string to_dot(const PipelinePlan& plan);

@@ -65,10 +65,11 @@ class Queue {
     return dropped;
   }
 
-  /// Takes the oldest item. @return Nothing: the deadline has passed, or the queue is closed and empty.
+  /// Takes the oldest item. @return Nothing: the deadline has passed, wake() was called, or the queue is closed and empty.
   std::optional<T> pop(std::optional<Deadline> deadline = std::nullopt) {
     std::unique_lock lock(mutex_);
     while (count_ == 0 && !closed_) {
+      if (std::exchange(is_woken_, false)) return std::nullopt;
       ++readers_;
       const bool in_time =
           deadline ? has_item_.wait_until(lock, *deadline) == std::cv_status::no_timeout : (has_item_.wait(lock), true);
@@ -95,6 +96,12 @@ class Queue {
       count_ = 0;
     }
     has_room_.notify_all();
+    has_item_.notify_all();
+  }
+  /// Makes the next pop() that finds no item return without one.
+  void wake() {
+    const std::lock_guard lock(mutex_);
+    is_woken_ = true;
     has_item_.notify_all();
   }
   bool is_closed() const {
@@ -139,7 +146,7 @@ class Queue {
   std::vector<Slot> ring_;
   std::size_t first_ = 0, count_ = 0;
   std::size_t readers_ = 0, writers_ = 0;  ///< The numbers of sleeping threads.
-  bool closed_ = false;
+  bool closed_ = false, is_woken_ = false;
 };
 
 }  // namespace elements

@@ -248,6 +248,33 @@ TEST_F(CElements, AreCountedNodeByNode) {
   tenon_pipeline_free(pipeline);
 }
 
+TEST_F(CElements, SourcesComeAndGoWhileAPipelineRuns) {
+  tenon_pipeline_t* pipeline = nullptr;
+  ASSERT_EQ(
+      tenon_pipeline_create(
+          R"({"more_sources":1,"nodes":[{"element":"test","name":"camera","parameters":{"live":true}},{"element":"null"}]})",
+          &pipeline),
+      TENON_OK);
+  const char* const second = R"({"element":"test","name":"second","parameters":{"live":true},"like":"camera"})";
+  std::uint32_t stream = 9;
+  EXPECT_EQ(tenon_pipeline_add_source(pipeline, second, &stream), TENON_FAILED_PRECONDITION) << "not started";
+  EXPECT_EQ(stream, 0u);
+  ASSERT_EQ(tenon_pipeline_start(pipeline), TENON_OK);
+  EXPECT_EQ(tenon_pipeline_add_source(pipeline, second, &stream), TENON_OK) << tenon_last_error_message();
+  EXPECT_EQ(stream, 1u);
+  EXPECT_EQ(tenon_pipeline_add_source(pipeline, second, &stream), TENON_ALREADY_EXISTS);
+  EXPECT_EQ(tenon_pipeline_add_source(pipeline, R"({"element":"test","name":"third"})", &stream),
+            TENON_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(tenon_pipeline_add_source(pipeline, R"({"element":"test","like":3})", &stream), TENON_INVALID_ARGUMENT);
+  EXPECT_THAT(tenon_last_error_message(), HasSubstr("/like"));
+  bool is_done = false;
+  EXPECT_EQ(tenon_pipeline_remove_source(pipeline, "second", 20'000, &is_done), TENON_OK);
+  EXPECT_TRUE(is_done);
+  EXPECT_EQ(tenon_pipeline_remove_source(pipeline, "second", 20'000, &is_done), TENON_NOT_FOUND);
+  EXPECT_EQ(tenon_pipeline_stop(pipeline, 10'000), TENON_OK);
+  tenon_pipeline_free(pipeline);
+}
+
 TEST_F(CElements, AreRefusedIfIncomplete) {
   tenon_element_t wrong = element("c_wrong", TENON_ROLE_SOURCE);
   EXPECT_EQ(tenon_element_register(&wrong), TENON_INVALID_ARGUMENT);

@@ -58,6 +58,21 @@ tenon_status_t tenon_pipeline_wait(tenon_pipeline_t* pipeline, int64_t timeout_m
 tenon_status_t tenon_pipeline_stop(tenon_pipeline_t* pipeline, int64_t timeout_ms) {
   return run([&] { checked(pipeline, "pipeline").value.stop(after_ms(timeout_ms)); });
 }
+tenon_status_t tenon_pipeline_add_source(tenon_pipeline_t* pipeline, const char* json, uint32_t* out_stream) {
+  return run([&] {
+    *required(out_stream, "out_stream") = 0;
+    auto& held = checked(pipeline, "pipeline").value;
+    const auto request = tenon::elements::parse_source(required(json, "json"));
+    *out_stream = held.add_source(request.node, request.like);
+  });
+}
+tenon_status_t tenon_pipeline_remove_source(tenon_pipeline_t* pipeline, const char* name, int64_t timeout_ms,
+                                            bool* out_done) {
+  return run([&] {
+    *required(out_done, "out_done") = false;
+    *out_done = checked(pipeline, "pipeline").value.remove_source(required(name, "name"), after_ms(timeout_ms));
+  });
+}
 tenon_status_t tenon_pipeline_get_stats(const tenon_pipeline_t* pipeline, tenon_node_stats_list_t** out) {
   return make(out, [&] { return checked(pipeline, "pipeline").value.stats(); });
 }

@@ -47,9 +47,11 @@ TENON_INLINE bool UsedFiles::is_input(const std::filesystem::path& path) const {
 TENON_INLINE void UsedFiles::add(File file) {
   const std::lock_guard lock(mutex_);
   for (const File& known : files_) {
-    if (!known.same_as(file) || (!known.is_output && !file.is_output)) continue;
+    if (!known.same_as(file)) continue;
     const bool both = known.is_output && file.is_output;
-    if (both && known.may_be_shared && file.may_be_shared) continue;
+    // It is known: sources that come and go read the same files again.
+    if (!known.is_output && !file.is_output) return;
+    if (both && known.may_be_shared && file.may_be_shared) return;
     const File &output = file.is_output ? file : known, &other = file.is_output ? known : file;
     throw Error(Code::kInvalidArgument, output.text + (both ? " and " : " would replace ") + other.text +
                                             (both ? " are one file" : ", which is read: they are one file") +

@@ -28,11 +28,15 @@
 namespace tenon {
 inline namespace v1 {
 namespace elements {
+
+struct NodeStats;
+
 namespace detail {
 
 /// An event of a stream, which passes from lane to lane.
 struct Message {
-  enum class Kind : std::uint8_t { kBegin, kFrame, kEnd, kLast };  ///< kLast: the end, and no more comes.
+  /// kJoin: a stream that was added will come, for shared elements. kLast: the end, and no more comes.
+  enum class Kind : std::uint8_t { kJoin, kBegin, kFrame, kEnd, kLast };
   Kind kind = Kind::kFrame;
   std::uint32_t stream = 0;
   Clock::time_point born{};                ///< When the source read the frame.
@@ -43,17 +47,33 @@ struct Message {
 
 class Lane;
 
+/// What lanes counted.
+struct Totals {
+  std::uint64_t frames_in = 0, frames_out = 0, dropped = 0, expected = 0;
+  std::int64_t busy_ns = 0;
+  LedgerEntry moved;
+  void add(const Lane& lane);
+};
+
 /// A node of the plan with its lanes: one, or one for each stream.
 struct Node {
   const PipelinePlan::Node* plan = nullptr;
   const Description* element = nullptr;
   std::vector<Node*> to;
+  /// A node that is not shared has one for each planned stream, and behind them a place for each stream that may be added.
+  /// @thread A place is written under the pipeline's lock, before its stream begins and after it has ended.
   std::vector<std::unique_ptr<Lane>> lanes;
+  std::uint32_t first_added = 0;  ///< The number of the first stream that may be added.
+  std::uint32_t places = 0;       ///< For streams that are added; 0: none comes here.
+  Totals gone = {};               ///< What lanes counted whose streams were removed.
   /// The lane that serves the stream. @pre The stream passes through the node.
   Lane& lane_of(std::uint32_t stream) const;
   /// The number that a stream has when it leaves the node.
   std::uint32_t gives(std::uint32_t stream) const { return element->joins ? plan->gives.front() : stream; }
 };
+
+/// What the node did so far. @pre The pipeline's lock is held, if streams may be added.
+NodeStats stats_of(const Node& node);
 
 /// An exception from a node that was called on behalf of another one.
 struct NodeError {
@@ -74,6 +94,10 @@ class Host {
   virtual void restarts(std::uint32_t stream) = 0;
   /// A joined stream that was lost does not begin again: sources that feed nothing else may stop.
   virtual void gave_up(std::uint32_t stream) = 0;
+  /// A lane has seen the end of the stream, and does nothing for it any more.
+  virtual void left(std::uint32_t stream) = 0;
+  /// Whether no stream will be added.
+  virtual bool is_closing() const = 0;
 };
 
 class Lane final : public Output {
@@ -90,6 +114,10 @@ class Lane final : public Output {
   void pass_on(Message message);
   void pass_on(Message::Kind kind, std::uint32_t stream, std::shared_ptr<const StreamInfo> info = nullptr);
   void interrupt() noexcept;
+  /// A stream will be added to this shared lane. @thread any, while the pipeline is not closing.
+  void expect_stream() { streams_left_.fetch_add(1); }
+  /// It will not, after all. @thread as expect_stream()
+  void withdraw_stream() { streams_left_.fetch_sub(1); }
   /// Records a span with the node's name, if a trace is open. The spans of nodes that it calls lie within it.
   void trace(Clock::time_point begin, Clock::time_point end) const;
   /// Negotiates the memory of the frames that this element makes with all nodes that use those frames.
@@ -128,7 +156,12 @@ class Lane final : public Output {
   StreamInfo open_transform(Transform& transform, const Message& begins);
   void frame(Message message);
   void end(std::uint32_t stream);
+  void join(std::uint32_t stream);
   void last(Message message);
+  /// Whether no more streams come, now and later.
+  bool is_over() const { return streams_left_ == 0 && (!waits_for_more_ || host_.is_closing()); }
+  /// Ends the element, and shared ones behind it that have no thread, once.
+  void finish();
   bool begin_again(std::uint32_t stream);
   template <typename Body>
   bool guarded(std::uint32_t stream, Body body);
@@ -139,10 +172,13 @@ class Lane final : public Output {
   const PipelineSpec& spec_;
   Host& host_;
   Node& node_;
-  const std::vector<std::uint32_t> streams_;
+  std::vector<std::uint32_t> streams_;
   std::vector<Open> open_;
   std::optional<Joined> joined_;
-  std::size_t streams_left_ = streams_.size();
+  const bool waits_for_more_;  ///< Streams may be added until the pipeline closes.
+  std::atomic<std::size_t> streams_left_{streams_.size()};
+  bool is_finished_ = false;
+  std::uint32_t last_stream_ = 0;  ///< The one that ended last.
   Clock::duration elsewhere_{};
 };
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
 #include <tenon/core/ledger.hpp>
@@ -21,6 +23,7 @@
 #include <tenon/frameworks/ffmpeg/av.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/followed_sources.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/option_checks.hpp>
@@ -29,6 +32,7 @@
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 #include <tenon/tools/tenon/shared/web_server.hpp>
 #include <tenon/tools/tenon/show/live_text.hpp>
+#include <tenon/tools/tenon/show/pipeline_control.hpp>
 #include <tenon/tools/tenon/show/pipeline_page.hpp>
 #include <tenon/tools/tenon/show/pipeline_report.hpp>
 #include <tenon/tools/tenon/show/preview.hpp>
@@ -44,13 +48,15 @@ using std::chrono::milliseconds;
 constexpr auto kStopping = std::chrono::seconds(10);  ///< The time that frames in flight get after Ctrl-C.
 
 struct PipelineOptions {
-  std::string file, trace, metrics, report_html, web_host = "127.0.0.1";
+  std::string file, trace, metrics, report_html, web_host = "127.0.0.1", sources;
   int web_port = -1;  ///< -1: none.
   std::vector<std::string> settings;
   std::uint64_t frames = 0;
   double duration_s = 0;
-  bool json = false, dot = false, check = false, quiet = false;
+  bool json = false, dot = false, check = false, quiet = false, follow = false;
 };
+
+constexpr std::uint32_t kFollowedSources = 64;  ///< The room for sources that come, where the file does not say it.
 
 /// The pipeline of the file with the options applied, and a name for every node.
 PipelineSpec read_spec(const PipelineOptions& options) {
@@ -66,6 +72,11 @@ std::string words(const std::vector<std::string>& all) {
   return text;
 }
 
+std::map<std::string, std::string> shown_parameters(std::map<std::string, std::string> parameters) {
+  for (auto& [name, value] : parameters) value = shown_value(name, value);
+  return parameters;
+}
+
 /// Prints what would run. @errors as check_element()
 void show_plan(const PipelinePlan& plan, bool json) {
   nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
@@ -74,7 +85,7 @@ void show_plan(const PipelinePlan& plan, bool json) {
     elements::check_element(description_of(node.spec), node.spec.parameters, {node.spec.name, nullptr});
     nodes.push_back({{"name", node.spec.name},
                      {"element", node.spec.element},
-                     {"parameters", node.spec.parameters},
+                     {"parameters", shown_parameters(node.spec.parameters)},
                      {"from", node.spec.from},
                      {"streams", node.streams},
                      {"own_thread", node.has_thread}});
@@ -154,7 +165,7 @@ bool uses_stdout(const PipelineSpec& spec) {
 class Watchers {
  public:
   /// @param tells_failures  Report failures at once, since other streams go on.
-  Watchers(const PipelineOptions& options, const elements::Pipeline& pipeline, Previews& previews, std::FILE* out,
+  Watchers(const PipelineOptions& options, elements::Pipeline& pipeline, Previews& previews, std::FILE* out,
            bool tells_failures)
       : watch_(pipeline, kPreviewElement), live_(options.quiet || options.json, out), tells_failures_(tells_failures) {
     // A scraper's configuration needs a token that stays.
@@ -163,6 +174,7 @@ class Watchers {
     if (options.web_port >= 0) {
       web_.emplace(options.web_host, options.web_port, token);
       serve_pipeline(*web_, watch_, previews);
+      serve_sources(*web_, pipeline);
       web_->start();
       fmt::print(stderr, "http://{}:{}/?token={}\n", options.web_host, web_->port(), token);
     }
@@ -195,6 +207,11 @@ class Watchers {
   }
 
   std::size_t told() const { return told_; }
+  /// A line about what happens, above the live view.
+  void say(const std::string& text) {
+    live_.clear();
+    fmt::print(stderr, "tenon: {}\n", without_credentials(text));
+  }
 
  private:
   void tell_failures(const std::vector<elements::Failure>& failures) {
@@ -233,13 +250,31 @@ void run(const PipelineOptions& options) {
   OutputFile trace_file(options.trace, "--trace", files), page_file(options.report_html, "--report-html", files);
   if (!options.metrics.empty() && !metrics_port(options.metrics)) files.add_output(options.metrics, "--metrics");
   std::FILE* const out = uses_stdout(spec) ? stderr : stdout;
+  const PipelineSpec as_read = spec;  // Without the previews.
   const auto previews = std::make_shared<Previews>(static_cast<bool>(page_file));
   if (page_file || options.web_port >= 0) add_previews(spec, previews);
+  const bool follows = options.follow || !options.sources.empty();
+  if (follows && spec.more_sources == 0) spec.more_sources = kFollowedSources;
   elements::Pipeline pipeline(spec);
   const Interrupt interrupt;
   if (trace_file) Trace::start();
-  Watchers watchers(options, pipeline, *previews, out, spec.on_error != elements::OnError::kStop);
-  run_until_end(pipeline, options.duration_s, [&] { watchers.tick(); });
+  // With sources that come and go, a failure is told when it happens, as the pipeline goes on.
+  Watchers watchers(options, pipeline, *previews, out,
+                    spec.on_error != elements::OnError::kStop || spec.more_sources > 0);
+  std::vector<FollowedSources> followed;
+  const auto say = [&](const std::string& text) { watchers.say(text); };
+  if (options.follow) {
+    // What runs is what was read, whatever the file has become since.
+    const auto running = sources_of_file([&] { return as_read; }, as_read)();
+    followed.emplace_back(pipeline, sources_of_file([&] { return read_spec(options); }, as_read), running, say);
+  }
+  if (!options.sources.empty())
+    followed.emplace_back(pipeline, sources_of_list(options.sources, as_read), std::map<std::string, WantedSource>(),
+                          say);
+  run_until_end(pipeline, options.duration_s, [&] {
+    watchers.tick();
+    for (FollowedSources& one : followed) one.tick();
+  });
   if (trace_file) Trace::stop();
   const auto report = watchers.finish();
   fmt::print(out, "{}",
@@ -285,6 +320,13 @@ void add_pipeline(CLI::App& app) {
                    "Address to serve the page at; 0.0.0.0: all networks of this machine")
       ->capture_default_str();
   command->add_option("--report-html", options->report_html, "Write the web page at the end, as one file");
+  auto* follow = command->add_flag("--follow", options->follow,
+                                   "Watch the file: sources that it gets or loses are added and removed while the "
+                                   "pipeline runs");
+  command->add_option(
+      "--sources", options->sources,
+      "Playlist or folder to watch: each entry is a source like the first one of the file, with that path");
+  follow->excludes(command->get_option("--dot"));
   command->add_flag("-q,--quiet", options->quiet, "No live view, only the report");
   command->callback([options] { run(*options); });
 }

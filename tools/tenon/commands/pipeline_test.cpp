@@ -325,6 +325,23 @@ class WebPage : public PipelineCommand {
       answer.append(part, static_cast<std::size_t>(size));
     return answer;
   }
+  /// The answer to a request that may change something.
+  std::string request(const std::string& method, const std::string& path, const std::string& body) const {
+    const UniqueFd socket = connected();
+    const std::string text = method + " " + path +
+                             " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+                             "\r\n\r\n" + body;
+    for (std::size_t sent = 0; sent < text.size();) {
+      const ssize_t size = ::send(socket.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (size <= 0) break;  // It was answered before all was read.
+      sent += static_cast<std::size_t>(size);
+    }
+    std::string answer;
+    char part[4096];
+    for (ssize_t size = 0; (size = ::recv(socket.get(), part, sizeof part, 0)) > 0;)
+      answer.append(part, static_cast<std::size_t>(size));
+    return answer;
+  }
   /// The page as it is when its scripts have run for a while.
   std::string seen_by_browser(const std::string& url) const {
     const std::string dom = file("dom.html");
@@ -352,6 +369,112 @@ class WebPage : public PipelineCommand {
  private:
   std::unique_ptr<std::FILE, Close> process_;
 };
+
+TEST_F(WebPage, SourcesAreAddedAndRemovedByHttp) {
+  write(
+      "p.json",
+      R"({"more_sources": 2, "nodes": [{"element": "test", "name": "camera"}, {"element": "identity"}, {"element": "null", "name": "end"}]})");
+  start("--web 0 --json");
+  const auto sources = [&] { return json::parse(body_of(get("/sources.json?" + token_))); };
+  const std::string second = R"({"element": "test", "name": "second", "parameters": {"live": true}, "like": "camera"})";
+  EXPECT_THAT(request("POST", "/sources", second), HasSubstr("403 Forbidden")) << "without the token";
+  EXPECT_THAT(request("POST", "/sources?token=wrong", second), HasSubstr("403 Forbidden"));
+  const std::string added = request("POST", "/sources?" + token_, second);
+  EXPECT_THAT(added, HasSubstr("201 Created"));
+  EXPECT_EQ(json::parse(body_of(added)).at("stream"), 1);
+  EXPECT_THAT(request("POST", "/sources?" + token_, second), HasSubstr("409 Conflict"));
+  EXPECT_THAT(request("POST", "/sources?" + token_, "{nonsense"), HasSubstr("400 Bad Request"));
+  EXPECT_THAT(request("POST", "/sources?" + token_, std::string(70000, ' ')), HasSubstr("413"));
+  EXPECT_THAT(request("PUT", "/sources?" + token_, second), HasSubstr("405"));
+  const auto end = Clock::now() + std::chrono::seconds(60);
+  while (sources().at(1).at("frames") < 3 && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(sources().at(1).at("state"), "running");
+  // A camera that is not there: its failure names no password, and the others go on.
+  const std::string absent =
+      R"({"element": "file", "name": "a b", "parameters": {"path": "rtsp://admin:s3cret@127.0.0.1:1/x"}})";
+  EXPECT_THAT(request("POST", "/sources?" + token_, absent), HasSubstr("201 Created"));
+  while (sources().at(2).at("state") != "failed" && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(sources().at(2).at("state"), "failed");
+  const auto tells_failure = [&] { return get("/state.json?" + token_).find("***@127.0.0.1") != std::string::npos; };
+  while (!tells_failure() && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(tells_failure());
+  for (const char* page : {"/sources.json?", "/state.json?", "/metrics?", "/?"})
+    EXPECT_THAT(get(page + token_), Not(HasSubstr("s3cret"))) << page;
+  EXPECT_THAT(request("DELETE", "/sources/a%20b?" + token_, ""), HasSubstr("200 OK"));
+  EXPECT_THAT(request("DELETE", "/sources/second?" + token_, ""), HasSubstr("{\"ended\":true}"));
+  EXPECT_THAT(request("DELETE", "/sources/second?" + token_, ""), HasSubstr("404"));
+  EXPECT_EQ(sources().size(), 1u);
+  stop();
+  EXPECT_THAT(text_of(file("report.json")), Not(HasSubstr("s3cret")));
+}
+
+TEST_F(WebPage, SourcesFollowTheFile) {
+  const auto nodes = [](const std::string& sources, const std::string& names, const char* end = "end") {
+    return R"({"nodes": [)" + sources + R"(, {"element": "identity", "from": [)" + names +
+           R"(]}, {"element": "null", "name": ")" + end + "\"}]}";
+  };
+  const auto camera = [](const std::string& name) {
+    return R"({"element": "test", "name": ")" + name + R"(", "parameters": {"live": true}})";
+  };
+  write("p.json", nodes(camera("camera"), R"("camera")"));
+  start("--web 0 --json --follow");
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const json& one : json::parse(body_of(get("/sources.json?" + token_)))) all.push_back(one.at("name"));
+    return all;
+  };
+  const auto become = [&](const std::vector<std::string>& wanted) {
+    for (const auto end = Clock::now() + std::chrono::seconds(60); names() != wanted && Clock::now() < end;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return names() == wanted;
+  };
+  EXPECT_TRUE(become({"camera"}));
+  write("p.json", nodes(camera("camera") + "," + camera("gate"), R"("camera", "gate")"));
+  EXPECT_TRUE(become({"camera", "gate"}));
+  write("p.json", "{ half of a fi");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_TRUE(become({"camera", "gate"})) << "a file that cannot be read changes nothing";
+  write("p.json", nodes(camera("gate"), R"("gate")"));
+  EXPECT_TRUE(become({"gate"}));
+}
+
+TEST_F(PipelineCommand, SourcesComeFromAPlaylistAndAFolder) {
+  fs::create_directories(folder / "clips");
+  write_clip("first.mp4", 64, 48, 3);
+  write_clip("clips/a.mp4", 64, 48, 5);
+  write_clip("clips/b.mp4", 64, 48, 7);
+  write("clips/c.mp4.part", "not yet");
+  write("list.m3u", "#EXTM3U\n#EXTINF:-1, gate\nclips/a.mp4\n\nclips/b.mp4\nclips/absent.mp4\n");
+  write(
+      "f.json",
+      R"({"nodes": [{"element": "file", "name": "one", "parameters": {"path": "first.mp4"}}, {"element": "null", "name": "end"}]})");
+  for (const char* from : {"list.m3u", "clips"}) {
+    const Outcome done = tool(std::string("pipeline f.json --json --duration 5 --sources ") + from);
+    const json report = json::parse(done.out);
+    EXPECT_EQ(report.at("nodes").at(1).at("frames_in"), 3 + 5 + 7) << from << done.err;
+    if (std::string(from) == "list.m3u") {
+      EXPECT_THAT(done.err, HasSubstr("added the source 'gate'"));
+      EXPECT_THAT(done.err, HasSubstr("absent.mp4"));
+    }
+  }
+  EXPECT_THAT(tool("pipeline f.json --duration 3 -q --sources no.m3u").err,
+              HasSubstr("the playlist \"no.m3u\" cannot be read"));
+}
+
+TEST_F(PipelineCommand, ShowsNoCredentials) {
+  write(
+      "secret.json",
+      R"({"on_error": "end", "nodes": [{"element": "file", "name": "gate", "parameters": {"path": "rtsps://admin:s3cret@127.0.0.1:1/x"}},
+      {"element": "null"}]})");
+  for (const char* options : {"--check", "--check --json", "--dot", "", "--json -q", "--metrics m.txt"}) {
+    const Outcome done = tool(std::string("pipeline secret.json ") + options);
+    EXPECT_THAT(done.out + done.err, Not(HasSubstr("s3cret"))) << options;
+  }
+  EXPECT_THAT(tool("pipeline secret.json --dot").out, HasSubstr("rtsps://***@127.0.0.1:1/x"));
+  EXPECT_THAT(text_of(file("m.txt")), Not(HasSubstr("s3cret")));
+}
 
 TEST_F(WebPage, ShowsTheStateAndPicturesWithTheToken) {
   start("--web 0 --json");

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // tenon run on streams of this machine: rtsp by GStreamer's server, with and without loss, and MPEG-TS by UDP.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <sstream>
+#include <string>
 #include <thread>
 
 #include <arpa/inet.h>
@@ -103,6 +106,67 @@ TEST_F(RunRtsp, StreamsAreDecodedWhereTheModelReads) {
   const Server server(folder.string(), demo());
   expect_in_place(tool(with_model(server.url()) + "--zero-copy require --max-frames 20"),
                   "h264 -> pool(memfd) -> input stage -> CPU");
+}
+
+/// A proxy that speaks TLS to its clients, with a certificate that was made for it: PORT of the server, CERTIFICATE.
+constexpr const char* kTlsProxy = R"(
+import socket, ssl, sys, threading
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[2])
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+def copy(source, target):
+    try:
+        while part := source.recv(65536):
+            target.sendall(part)
+    except OSError:
+        pass
+    finally:
+        for each in (source, target):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+def serve(plain):
+    try:
+        client = context.wrap_socket(plain, server_side=True)
+    except OSError:
+        return
+    server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    threading.Thread(target=copy, args=(client, server), daemon=True).start()
+    copy(server, client)
+def accept():
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+threading.Thread(target=accept, daemon=True).start()
+sys.stdin.read()
+)";
+
+TEST_F(RunRtsp, TlsWithCredentialsThatAreNotShown) {
+  write("proxy.py", kTlsProxy);
+  const std::string certificate = file("certificate.pem");
+  if (std::system(("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout '" + certificate +
+                   "' -out '" + certificate + ".part' 2>/dev/null && cat '" + certificate + ".part' >>'" + certificate +
+                   "' && python3 -c 'import ssl'")
+                      .c_str()) != 0)
+    GTEST_SKIP() << "no openssl or no Python";
+  const Server server(folder.string(), demo());
+  const std::string url = server.url(), port = url.substr(url.rfind(':') + 1);
+  const std::string line = "python3 '" + file("proxy.py") + "' " + std::to_string(std::atoi(port.c_str())) + " '" +
+                           certificate + "' >'" + file("port") + "' 2>'" + file("proxy.err") + "'";
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> proxy(::popen(line.c_str(), "we"), &::pclose);
+  for (int i = 0; i < 200 && text_of(file("port")).find('\n') == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::string secure =
+      "rtsps://admin:s3cret@127.0.0.1:" + std::to_string(std::atoi(text_of(file("port")).c_str())) + "/clip";
+  write("p.json", R"({"nodes": [{"element": "file", "parameters": {"path": ")" + secure +
+                      R"("}}, {"element": "json", "parameters": {"path": "out.json", "origin": true}}]})");
+  const Outcome done = tool("pipeline p.json --frames 5 --metrics m.txt");
+  EXPECT_EQ(done.status, 0) << done.err << text_of(file("proxy.err"));
+  const std::string found = text_of(file("out.json"));
+  EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 5);
+  for (const std::string& text : {done.out, done.err, found, text_of(file("m.txt"))})
+    EXPECT_EQ(text.find("s3cret"), std::string::npos) << text;
 }
 
 TEST_F(RunRtsp, LinesHaveTheSendersClock) {

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/version.hpp>
 
@@ -86,7 +87,7 @@ int main(int argc, const char* const* argv) {
     std::fprintf(stderr, "tenon: %s\n", describe(error).c_str());
     return status_of(error.code());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "tenon: %s\n", error.what());
+    std::fprintf(stderr, "tenon: %s\n", without_credentials(error.what()).c_str());
     return 70;
   }
 }

@@ -7,12 +7,14 @@
 #include <atomic>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <list>
 #include <regex>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -47,7 +49,7 @@ std::string random_token() {
 namespace {
 
 constexpr std::chrono::seconds kForRequest{3}, kForAnswer{10}, kForClosing{1};
-constexpr std::size_t kMaxRequest = std::size_t{16} << 10, kMaxConnections = 64;
+constexpr std::size_t kMaxRequest = std::size_t{16} << 10, kMaxBody = std::size_t{64} << 10, kMaxConnections = 64;
 
 /// A quarter of the process's descriptors at most: the pipeline needs some, too.
 std::size_t max_connections() {
@@ -96,6 +98,7 @@ bool equal_but_case(std::string_view a, std::string_view b) {
 
 struct Request {
   std::string method, path, token, host;
+  std::size_t body_size = 0;
 };
 
 /// @param text  A request line and headers. @return false: it is none.
@@ -115,10 +118,15 @@ bool parse(std::string_view text, Request* request) {
   for (std::size_t at = line.size() + 2; at < text.size();) {
     const std::string_view header = text.substr(at, text.find("\r\n", at) - at);
     const std::size_t colon = header.find(':');
-    if (colon != std::string_view::npos && equal_but_case(header.substr(0, colon), "host")) {
-      const std::size_t begin = header.find_first_not_of(" \t", colon + 1);
-      if (begin != std::string_view::npos)
-        request->host = header.substr(begin, header.find_last_not_of(" \t") + 1 - begin);
+    const std::size_t begin = colon == std::string_view::npos ? colon : header.find_first_not_of(" \t", colon + 1);
+    if (begin != std::string_view::npos) {
+      const std::string_view value = header.substr(begin, header.find_last_not_of(" \t") + 1 - begin);
+      if (equal_but_case(header.substr(0, colon), "host")) request->host = value;
+      if (equal_but_case(header.substr(0, colon), "content-length")) {
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), request->body_size);
+        if (error != std::errc() || end != value.data() + value.size()) return false;
+      }
+      if (equal_but_case(header.substr(0, colon), "transfer-encoding")) return false;  // Its length is not known.
     }
     at += header.size() + 2;
   }
@@ -137,6 +145,16 @@ const char* reason_of(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Content Too Large";
+    case 503:
+      return "Service Unavailable";
     case 400:
       return "Bad Request";
     case 403:
@@ -185,6 +203,10 @@ class WebServer::State {
 
   void on(const std::string& pattern, std::function<WebAnswer(const std::string&)> answer) {
     pages_.emplace_back(std::regex(pattern), std::move(answer));
+  }
+  void on_change(const std::string& method, const std::string& pattern,
+                 std::function<WebAnswer(const std::string&, const std::string&)> answer) {
+    changes_.push_back({method, std::regex(pattern), std::move(answer)});
   }
   void start() {
     thread_ = std::thread([this] { run(); });
@@ -265,11 +287,18 @@ class WebServer::State {
     const std::size_t end = one.request.find("\r\n\r\n");
     if (end == std::string::npos && one.request.size() <= kMaxRequest) return true;
     Request request;
-    WebAnswer answer{400, "text/plain", "This is no request of HTTP.\n"};
-    if (end == std::string::npos || end > kMaxRequest)
+    WebAnswer answer{400, "text/plain", "This is no request of HTTP with a known length.\n"};
+    if (end == std::string::npos || end > kMaxRequest) {
       answer = {431, "text/plain", "The request is too long.\n"};
-    else if (parse(std::string_view(one.request).substr(0, end + 2), &request))
-      answer = answer_to(request);
+    } else if (parse(std::string_view(one.request).substr(0, end + 2), &request)) {
+      const std::size_t begin = end + 4;
+      if (request.body_size > kMaxBody) {
+        answer = {413, "text/plain", "The body is too long.\n"};
+      } else {
+        if (one.request.size() < begin + request.body_size) return true;
+        answer = answer_to(request, one.request.substr(begin, request.body_size));
+      }
+    }
     one.answer = "HTTP/1.1 " + std::to_string(answer.status) + " " + reason_of(answer.status) +
                  "\r\nContent-Type: " + answer.type + "\r\nContent-Length: " + std::to_string(answer.body.size()) +
                  "\r\nConnection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
@@ -293,14 +322,21 @@ class WebServer::State {
     return true;
   }
 
-  WebAnswer answer_to(const Request& request) const {
+  WebAnswer answer_to(const Request& request, const std::string& body) const {
     if (!is_own_name(request.host))
       return {403, "text/plain", "This server is not " + request.host + ": use the address that tenon printed.\n"};
     if (!token_.empty() && !is_token(request.token, token_))
       return {403, "text/plain", "The token is missing or wrong: use the address that tenon printed.\n"};
-    if (request.method != "GET" && request.method != "HEAD") return {405, "text/plain", "Only GET is answered.\n"};
+    const bool reads = request.method == "GET" || request.method == "HEAD";
     try {
       std::smatch found;
+      for (const Change& each : changes_) {
+        if (each.method != request.method || !std::regex_match(request.path, found, each.pattern)) continue;
+        if (!is_local_)
+          return {403, "text/plain", "Changes are taken only where the page is for this machine alone.\n"};
+        return each.answer(found.size() > 1 ? found[1].str() : "", body);
+      }
+      if (!reads) return {405, "text/plain", "This method is not answered here.\n"};
       for (const auto& [pattern, answer] : pages_)
         if (std::regex_match(request.path, found, pattern)) return answer(found.size() > 1 ? found[1].str() : "");
     } catch (const std::exception& error) {
@@ -325,6 +361,12 @@ class WebServer::State {
   bool is_local_ = true;
   const std::size_t max_connections_ = max_connections();
   std::vector<std::pair<std::regex, std::function<WebAnswer(const std::string&)>>> pages_;
+  struct Change {
+    std::string method;
+    std::regex pattern;
+    std::function<WebAnswer(const std::string&, const std::string&)> answer;
+  };
+  std::vector<Change> changes_;
   std::list<Connection> connections_;  ///< The first is the oldest.
   Deadline accepts_again_{};
   std::atomic<bool> ends_{false};
@@ -336,6 +378,10 @@ WebServer::WebServer(const std::string& host, int port, std::string token)
 WebServer::~WebServer() = default;
 void WebServer::on(const std::string& pattern, std::function<WebAnswer(const std::string& group)> answer) {
   state_->on(pattern, std::move(answer));
+}
+void WebServer::on_change(const std::string& method, const std::string& pattern,
+                          std::function<WebAnswer(const std::string& group, const std::string& body)> answer) {
+  state_->on_change(method, pattern, std::move(answer));
 }
 void WebServer::start() { state_->start(); }
 int WebServer::port() const { return state_->port(); }

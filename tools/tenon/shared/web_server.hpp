@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small HTTP server, which answers GET requests by functions, in a thread of its own.
+// A small HTTP server, which answers requests by functions, in a thread of its own.
 #pragma once
 
 #include <functional>
@@ -32,6 +32,10 @@ class WebServer {
 
   /// Before start(). @param pattern  A regular expression of the path; its first group is given to `answer`.
   void on(const std::string& pattern, std::function<WebAnswer(const std::string& group)> answer);
+  /// The same for requests of another method, which may change something. @param method  "POST", "DELETE".
+  /// @param answer  Gets the first group and the body, of at most 64 KiB. Only a server of this machine alone calls it; others answer 403.
+  void on_change(const std::string& method, const std::string& pattern,
+                 std::function<WebAnswer(const std::string& group, const std::string& body)> answer);
   void start();
   int port() const;
 

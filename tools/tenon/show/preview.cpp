@@ -3,6 +3,7 @@
 #include <tenon/tools/tenon/show/preview.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@
 
 namespace tenon::tool {
 namespace {
+
+constexpr std::size_t kMostStreams = 1024;  ///< With pictures.
 
 using namespace std::chrono_literals;
 
@@ -136,6 +139,10 @@ std::map<std::uint32_t, std::shared_ptr<const std::string>> Previews::all() cons
 bool Previews::is_due(std::uint32_t stream) {
   const Time now = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
+  // Streams come and go, each with a new number: those that had a picture last are kept.
+  if (pictures_.size() >= kMostStreams && pictures_.count(stream) == 0)
+    pictures_.erase(std::min_element(pictures_.begin(), pictures_.end(),
+                                     [](const auto& a, const auto& b) { return a.second.made < b.second.made; }));
   Picture& picture = pictures_[stream];
   const bool is_seen = now - looked_ < 3s;
   if (picture.made != Time{} && now - picture.made < (is_seen ? 200ms : 1000ms)) return false;

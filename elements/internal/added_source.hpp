@@ -23,7 +23,7 @@ struct StreamState {
   /// A joined stream is lost for good, or no node needs the stream's frames any more.
   std::atomic<bool> is_over{false};
   std::atomic<bool> is_removed{false};
-  bool is_open = false, has_ended = false;  ///< Of the source. @thread under the pipeline's lock.
+  bool is_open = false, has_ended = false;  ///< The source is. @thread under the pipeline's lock.
   void reset() {
     is_lost = is_cut = is_over = is_removed = false;
     is_open = has_ended = false;

@@ -30,7 +30,7 @@ using What = metadata::ZoneEvent::What;
 
 struct Zone {
   std::string id;
-  std::vector<Point> points;  ///< Of a circle: for drawing.
+  std::vector<Point> points;  ///< A circle has them for drawing.
   bool is_circle = false;
   Point centre;
   float radius = 0;

@@ -162,7 +162,7 @@ class AttachRoi final : public elements::TransformInplace {
   const std::string owner_;
   bool by_time_ = false, loops_ = false, is_whole_frame_ = false;
   std::vector<Region> fixed_;
-  std::vector<std::vector<Region>> frames_;  ///< Of the file.
+  std::vector<std::vector<Region>> frames_;  ///< The regions of each frame in the file.
   std::unordered_map<std::int64_t, std::size_t> by_timestamp_;
   std::size_t next_ = 0;
 };

@@ -1,5 +1,5 @@
-#!/ usr / bin / env python3
-#SPDX - License - Identifier : Apache - 2.0
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The properties of DL Streamer's elements, from docs/reference/dlstreamer_elements.toml.
 
 elements.py FILE             write them as C++ for table.cpp
@@ -20,7 +20,7 @@ TYPES = {"int": "G_TYPE_INT", "uint": "G_TYPE_UINT", "float": "G_TYPE_FLOAT", "d
 EFFECTS = {"works": "kHas", "partly": "kHas", "accepted": "kNone", "not": "kRefused"}
 WORDS = {"Unsigned Integer64": "uint64", "Unsigned Integer": "uint", "Integer64": "int64", "Integer": "int", "Boolean": "bool", "String": "string",
          "Float": "float", "Double": "double"}
-#GObject 's and the base classes' own, and what Tenon adds to each element.
+# GObject's and the base classes' own, and what Tenon adds to each element.
 OWN = {"name", "parent", "tenon-stats"}
 
 
@@ -54,7 +54,7 @@ def write(target):
         if section.get("absent"):
             continue
         lines.append(f"{{{quoted(section['title'])}, {quoted(section['about'])}, {{")
-#GstBaseTransform and the hosts of filters have a property qos of their own.
+        # GstBaseTransform and the hosts of filters have a property qos of their own.
         lines += [f"  {row_of(row)}," for row in section["row"] if row["name"] != "qos"]
         lines.append("}},")
     text = "\n".join(lines) + "\n"
@@ -65,8 +65,7 @@ def write(target):
 
 def parsed(body):
     """Name, type, default and choices of each property in a text that gst-inspect-1.0 wrote."""
-    name, text, found = None, "", {
-}
+    name, text, found = None, "", {}
     for line in [*body.splitlines(), "end : "]:
         start = re.match(r"^ {0,4}([a-z][a-z0-9-]*) *: ", line)
         if not start:
@@ -108,7 +107,7 @@ def differences(section, found, page):
         wanted = {key: row[key] for key in ("type", "default", "values") if key in row}
         if row["type"] == "enum":
             wanted["first"] = row.get("first", 0)
-#TOML has no integers of 64 bits without a sign : such a default is a text.
+        # TOML has no integers of 64 bits without a sign: such a default is a text.
         if there.get("type") in ("float", "double", "uint", "int", "uint64") and abs(there.pop("default", 0) - float(wanted.pop("default"))) > 1e-6:
             yield f"{page}: {name} has another default"
         if wanted != there:

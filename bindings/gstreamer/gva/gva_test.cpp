@@ -53,7 +53,7 @@ std::vector<std::string> keys_of(const Json& object) {
   return all;
 }
 
-/// Of boxes x1, y1, x2, y2.
+/// The IoU of two boxes x1, y1, x2, y2.
 double overlap(const std::vector<double>& a, const std::vector<double>& b) {
   const double width = std::min(a[2], b[2]) - std::max(a[0], b[0]),
                height = std::min(a[3], b[3]) - std::max(a[1], b[1]);

@@ -176,7 +176,7 @@ void share_instance(GstElement* element, Texts& given) {
 
 /// What is behind one name.
 struct Behind {
-  std::string element = {};  ///< Of the registry; empty: `make` or a type of its own.
+  std::string element = {};  ///< Its name in the registry; empty: `make` or a type of its own.
   std::function<Texts(const std::string& owner, const Texts&)> translate = {};
   elements::AnyElement (*make)(const Texts&, const elements::Environment&) = nullptr;
   std::vector<std::string> needs = {};  ///< Elements of the registry that `make` uses.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin "gva": DL Streamer's element names over Tenon's elements. It lies in a folder of its own, so that only who names that
-// folder gets it.
+// The plugin "gva": DL Streamer's element names over Tenon's elements. It lies in a folder of its own, so that a program gets it
+// by naming that folder.
 #include <string>
 #include <utility>
 #include <vector>

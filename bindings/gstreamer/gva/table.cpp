@@ -11,7 +11,7 @@ namespace {
 using Effect = Property::Effect;
 using elements::Value;
 
-/// @param least, most  Of numbers.
+/// @param least, most  Bounds, which numbers have.
 Property property(GType type, const char* name, const char* about, Value value, double least, double most,
                   Effect effect, const char* why) {
   Property made;

@@ -17,6 +17,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/testing/allocation_count.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/frameworks/cpu/posix/poll.hpp>
 #include <tenon/frameworks/ipc/ipc.hpp>
 
 #include <tenon/frameworks/ipc/testing/peer.hpp>

@@ -17,6 +17,7 @@
 #include <tenon/core/export.hpp>
 #include <tenon/core/free_list.hpp>
 #include <tenon/frameworks/cpu/eventfd.hpp>
+#include <tenon/frameworks/cpu/posix/poll.hpp>
 #include <tenon/frameworks/dmabuf/sync.hpp>
 
 namespace tenon {

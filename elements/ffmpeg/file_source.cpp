@@ -137,6 +137,10 @@ class FileSource final : public Source {
       options.input["framerate"] = std::to_string(picture_rate_);
     }
     video_.emplace(file, std::move(options));
+    if (loops_ && video_->live())
+      throw Error(Code::kInvalidArgument,
+                  "\"" + without_credentials(file) +
+                      "\" is a pipe, a camera or a stream, which cannot begin again: loop needs a file");
     const bool is_still = is_picture(file);
     rate_ = is_still ? picture_rate_ : video_->fps();
     time_.begin_again();
@@ -166,7 +170,7 @@ class FileSource final : public Source {
       if (next_file_ == files_.size()) {
         if (never_ends_)
           throw Error(Code::kUnavailable, "\"" + without_credentials(path_) + "\" has ended, and never_ends is set");
-        if (!loops_ || video_->live()) return std::nullopt;
+        if (!loops_) return std::nullopt;
         next_file_ = 0;
       }
       video_.reset();

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <tenon/core/deferred.hpp>
 #include <tenon/elements/testing/run.hpp>
@@ -137,6 +141,15 @@ TEST_F(FileSource, SaysWhatIsMissingOrBroken) {
   EXPECT_THAT(read(file(clip("a.mp4"), {{"options", "no_such=1"}})), ElementsAre(HasSubstr("no_such")));
   EXPECT_THROW(Pipeline({{file("x", {{"options", "novalue"}}), {"null"}}}), Error);
   EXPECT_TRUE(arrived_.frames.empty());
+}
+
+TEST_F(FileSource, APipeCannotBeginAgain) {
+  const std::string path = clip("a.ts", {.frames = 5}), pipe = folder_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::signal(SIGPIPE, SIG_IGN);  // The source closes before all is written.
+  std::thread writer([&] { std::ofstream(pipe) << std::ifstream(path).rdbuf(); });
+  EXPECT_THAT(read(file(pipe, {{"loop", "true"}})), ElementsAre(HasSubstr("cannot begin again")));
+  writer.join();
 }
 
 TEST_F(FileSource, GivesWhatATruncatedFileHoldsAndFails) {

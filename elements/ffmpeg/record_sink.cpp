@@ -30,12 +30,24 @@ namespace {
 namespace av = tenon::ffmpeg;
 using What = metadata::ZoneEvent::What;
 
-/// Times of packets that lie further apart are of another clock.
-constexpr std::int64_t kMostBackNs = 100'000'000, kMostAheadNs = 10'000'000'000;
+/// Times of packets that lie further apart are of another clock. Packets come in the order of decoding, so that times of showing go back
+/// by some pictures.
+constexpr std::int64_t kMostBackNs = 100'000'000, kMostShownBackNs = 2'000'000'000, kMostAheadNs = 10'000'000'000;
 
-bool is_jump(std::int64_t from_ns, std::int64_t to_ns) {
+/// The time of a packet.
+struct PacketTime {
+  std::int64_t ns = 0;
+  bool is_of_decoding =
+      false;  ///< Else of showing: Matroska has none of decoding, and FFmpeg finds it some packets later.
+};
+
+bool is_jump(std::int64_t from_ns, std::int64_t to_ns, std::int64_t most_back_ns = kMostBackNs) {
   const double way = static_cast<double>(to_ns) - static_cast<double>(from_ns);
-  return way < -static_cast<double>(kMostBackNs) || way > static_cast<double>(kMostAheadNs);
+  return way < -static_cast<double>(most_back_ns) || way > static_cast<double>(kMostAheadNs);
+}
+bool is_jump(const PacketTime& from, const PacketTime& to) {
+  return from.is_of_decoding == to.is_of_decoding &&
+         is_jump(from.ns, to.ns, to.is_of_decoding ? kMostBackNs : kMostShownBackNs);
 }
 
 std::vector<What> events_of(const Parameters& given) {
@@ -148,13 +160,14 @@ class RecordSink final : public Sink {
       const std::int64_t time_ns = av::decode_time_ns(*packet_, stream.time_base);
       const bool is_key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
       const bool has_time = time_ns != kNoTimestamp;
-      if (has_time && packet_ns_ && is_jump(*packet_ns_, time_ns)) {
+      const PacketTime time{time_ns, packet_->dts != AV_NOPTS_VALUE};
+      if (has_time && packet_time_ && is_jump(*packet_time_, time)) {
         begins_ = true;
       } else if (has_time && time_ns > *end_ns_ && !is_shown_before(stream)) {
         av_packet_unref(packet_.get());
         return true;
       }
-      if (has_time) packet_ns_ = time_ns;
+      if (has_time) packet_time_ = time;
       if (file_ && is_key && (begins_ || is_full(time_ns))) complete();
       if (!file_ && is_key) begin(stream, time_ns);
       if (file_) {
@@ -199,7 +212,7 @@ class RecordSink final : public Sink {
 
   void stop() {
     end_ns_.reset();
-    packet_ns_.reset();
+    packet_time_.reset();
     complete();
   }
 
@@ -217,7 +230,7 @@ class RecordSink final : public Sink {
   std::uint64_t next_ = 0;                 ///< The number of the packet to write next.
   std::optional<std::int64_t> end_ns_;     ///< When the recording that runs ends.
   std::optional<std::int64_t> frame_ns_;   ///< The time of the last frame.
-  std::optional<std::int64_t> packet_ns_;  ///< The time of the last packet that was written.
+  std::optional<PacketTime> packet_time_;  ///< That of the last packet that was written.
   std::int64_t begin_ns_ = 0;              ///< When the file begins; kNoTimestamp: unknown.
   std::int64_t shown_ns_ = INT64_MIN;      ///< The latest time at which a picture of the file is shown.
   bool begins_ = false;                    ///< The next keyframe begins another file.

@@ -139,6 +139,33 @@ TEST_F(Record, EverythingInSegmentsOfWhichTheLastOnesStay) {
   EXPECT_THAT(files(), ElementsAre("000009.ts", "000010.ts"));
 }
 
+/// Matroska keeps no times of decoding: FFmpeg gives the first packets none.
+TEST_F(Record, AFileWithoutTimesOfDecodingIsOne) {
+  const std::string mkv = folder_.file("in.mkv");
+  tenon_test::make_clip(mkv, {64, 48, 75}, "g=25:keyint_min=25:sc_threshold=0:bf=2");
+  NodeSpec source = file();
+  source.parameters["path"] = mkv;
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{source, record({}, "r{number}.mkv")}}), IsEmpty());
+  EXPECT_THAT(files(), ElementsAre("in.mkv", "r000001.mkv"));
+  EXPECT_EQ(pictures(folder_.file("r000001.mkv")).size(), 75u);
+}
+
+TEST_F(Record, WhatATransportStreamCannotHoldIsRefused) {
+  const std::string avi = folder_.file("in.avi");
+  tenon_test::ClipSpec spec{64, 48, 5};
+  spec.codec = "mjpeg";
+  spec.format = AV_PIX_FMT_YUVJ420P;
+  tenon_test::make_clip(avi, spec);
+  NodeSpec source = file();
+  source.parameters["path"] = avi;
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{source, record({}, "r{number}.ts")}}),
+              ElementsAre(HasSubstr("mpegts does not hold mjpeg")));
+  EXPECT_THAT(
+      tenon_test::run(PipelineSpec{{source, {"write", "", {{"path", folder_.file("w.ts")}, {"codec", "mjpeg"}}}}}),
+      ElementsAre(HasSubstr("mpegts does not hold mjpeg")));
+  EXPECT_THAT(files(), ElementsAre("in.avi"));
+}
+
 TEST_F(Record, AStreamThatBeginsAgainBeginsAFile) {
   PipelineSpec spec{{file({{"keep_s", "4"}, {"loop", "true"}}), record()}};
   spec.frames = 400;

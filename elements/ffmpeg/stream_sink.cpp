@@ -54,13 +54,19 @@ class StreamSink final : public Sink {
 
   void write(std::uint32_t, const Frame& frame) override {
     if (server_ && !(frame.info() == info_)) server_.reset();  // A new size needs a new stream.
-    if (!server_ && Clock::now() < next_try_) return;
+    if (!server_ && Clock::now() < next_try_) {
+      ++unsent_;
+      return;
+    }
     try {
       if (!server_) server_ = std::make_unique<av::StreamWriter>(url_, frame.info(), options_);
       info_ = frame.info();
       server_->write(on_host_.map(frame));
       failures_ = 0;
+      unsent_ = 0;
     } catch (const Error& error) {
+      ++unsent_;
+      failure_ = error.what();
       server_.reset();
       if (is_final(error.code()) || ++failures_ > retries_) throw;
       next_try_ = Clock::now() + delay_;
@@ -70,6 +76,9 @@ class StreamSink final : public Sink {
   void finish() override {
     if (server_) server_->finish();
     server_.reset();
+    if (std::exchange(failures_, 0) != 0)
+      throw Error(Code::kUnavailable, "the last " + std::to_string(unsent_) + " frames were not sent: " + failure_ +
+                                          "; retry_delay_ms says how soon the server is asked again");
   }
 
   void interrupt() noexcept override { *cancelled_ = true; }
@@ -88,7 +97,9 @@ class StreamSink final : public Sink {
   av::StreamWriter::Options options_;
   std::unique_ptr<av::StreamWriter> server_;
   FrameInfo info_;
-  std::int64_t failures_ = 0;
+  std::int64_t failures_ = 0;  ///< Attempts that failed since a frame was sent.
+  std::uint64_t unsent_ = 0;   ///< The frames that came since then.
+  std::string failure_;        ///< What the last attempt failed with.
   Clock::time_point next_try_{};
 };
 

@@ -129,6 +129,10 @@ TEST_F(StreamSink, GivesUpAfterItsRetries) {
   EXPECT_THAT(failures[0], HasSubstr("refused"));
 }
 
+TEST_F(StreamSink, SaysWhatWasNeverSent) {
+  EXPECT_THAT(tenon_test::run(sender("5")), ElementsAre(HasSubstr("the last 5 frames were not sent")));
+}
+
 TEST_F(StreamSink, RefusesAtOnceWhatNeverWorks) {
   url_ = "file:///tmp/out.mp4";
   EXPECT_THAT(tenon_test::run(sender("0")), ElementsAre(HasSubstr("is no URL of rtsp")));

@@ -70,7 +70,8 @@ class Input {
   bool has_gaps() const { return has_gaps_; }
   /// True once a file has shown that some of its bytes are missing at its end. Streams lose packets, and go on.
   bool truncated() const {
-    return !live_ && ((corrupt_ && !has_joints()) || has_part_of_a_packet() || index_past_end() || ends_early());
+    return !live_ && ((corrupt_ && !has_joints()) || has_part_of_a_packet() || index_past_end() || segment_past_end() ||
+                      ends_early());
   }
 
   /// The next packet of the video stream; false at the end. @errors kDeadlineExceeded, kUnavailable and others.
@@ -111,6 +112,9 @@ class Input {
 
   /// True when the index names bytes past the end of the file: the file was cut.
   bool index_past_end() const;
+
+  /// True when the segment of a Matroska file is said to be longer than the file: it was cut.
+  bool segment_past_end() const;
 
   /// True when packets end well before the length in the header. Only for containers that state the length of the
   /// file.

@@ -80,6 +80,10 @@ struct Packets {
       0;  ///< The frame's time by its packets' own times, which are not those of the frame where a clock jumps.
 };
 
+/// Whether a transport stream has a type for the codec; true for other containers. FFmpeg's muxer does not say so: it writes others as
+/// private data, which no reader takes.
+bool transport_stream_holds(const AVOutputFormat& container, AVCodecID codec);
+
 /// The time at which a packet is decoded, in nanoseconds; kNoTimestamp: unknown.
 std::int64_t decode_time_ns(const AVPacket& packet, AVRational time_base);
 

@@ -7,7 +7,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <thread>
 
@@ -263,6 +269,43 @@ TENON_INLINE bool Input::index_past_end() const {
   if (size <= 0 || count == 0) return false;
   const AVIndexEntry* last = avformat_index_get_entry(stream_, count - 1);
   return last && last->size > 0 && last->pos + last->size > size;
+}
+
+/// A number of EBML: the zeros before the first one say how many bytes follow. @return nothing: the bytes end within it, or it is unknown
+TENON_INLINE std::optional<std::uint64_t> ebml_size(std::span<const unsigned char> bytes, std::size_t& at) {
+  if (at >= bytes.size() || bytes[at] == 0) return std::nullopt;
+  const auto length = static_cast<std::size_t>(std::countl_zero(bytes[at])) + 1;
+  if (length > bytes.size() - at) return std::nullopt;
+  std::uint64_t value = bytes[at] & (0xFFU >> length);
+  for (std::size_t i = 1; i < length; ++i) value = value << 8 | bytes[at + i];
+  at += length;
+  const std::uint64_t unknown = (std::uint64_t{1} << (7 * length)) - 1;
+  if (value == unknown) return std::nullopt;
+  return value;
+}
+
+TENON_INLINE bool Input::segment_past_end() const {
+  constexpr std::array<unsigned char, 4> kHeader{0x1A, 0x45, 0xDF, 0xA3}, kSegment{0x18, 0x53, 0x80, 0x67};
+  std::error_code none;
+  if (!format_->pb || !std::string_view(format_->iformat->name).starts_with("matroska") ||
+      !std::filesystem::is_regular_file(name_, none))
+    return false;
+  std::array<unsigned char, 1024> begin{};
+  std::ifstream file(name_, std::ios::binary);
+  file.read(reinterpret_cast<char*>(begin.data()), begin.size());
+  const std::span<const unsigned char> bytes(begin.data(), static_cast<std::size_t>(file.gcount()));
+  if (bytes.size() < 16 || !std::equal(kHeader.begin(), kHeader.end(), bytes.begin())) return false;
+  std::size_t at = kHeader.size();
+  const auto header = ebml_size(bytes, at);
+  if (!header || *header > bytes.size() - at) return false;
+  at += static_cast<std::size_t>(*header);
+  if (bytes.size() - at < kSegment.size() ||
+      !std::equal(kSegment.begin(), kSegment.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at)))
+    return false;
+  at += kSegment.size();
+  const auto segment = ebml_size(bytes, at);
+  const std::uintmax_t size = std::filesystem::file_size(name_, none);
+  return segment && !none && *segment > size - std::min<std::uintmax_t>(size, at);
 }
 
 TENON_INLINE bool Input::ends_early() const {

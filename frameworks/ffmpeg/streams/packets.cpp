@@ -3,6 +3,8 @@
 #include <tenon/frameworks/ffmpeg/packets.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -47,6 +49,13 @@ TENON_INLINE void set_display_matrix(AVStream& stream, const std::vector<std::ui
 #endif
 
 }  // namespace detail
+
+TENON_INLINE bool transport_stream_holds(const AVOutputFormat& container, AVCodecID codec) {
+  if (std::string_view(container.name) != "mpegts") return true;
+  constexpr AVCodecID kHeld[] = {AV_CODEC_ID_H264,  AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO,
+                                 AV_CODEC_ID_MPEG4, AV_CODEC_ID_CAVS, AV_CODEC_ID_DIRAC,      AV_CODEC_ID_VC1};
+  return std::find(std::begin(kHeld), std::end(kHeld), codec) != std::end(kHeld);
+}
 
 TENON_INLINE std::int64_t decode_time_ns(const AVPacket& packet, AVRational time_base) {
   return to_ns(packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts, time_base);
@@ -148,9 +157,14 @@ TENON_INLINE void PacketFile::open() {
   const AVOutputFormat* const container = av_guess_format(nullptr, path_.c_str(), nullptr);
   if (!container || container->video_codec == AV_CODEC_ID_NONE || (container->flags & AVFMT_NOFILE) != 0)
     throw Error(Code::kInvalidArgument, what() + ": no video container goes by that extension; use .mkv, .mp4 or .ts");
-  if (avformat_query_codec(container, stream_.codec->codec_id, FF_COMPLIANCE_NORMAL) == 0)
+  // Matroska takes what it has no name for under that of another container.
+  const bool is_matroska = std::string_view(container->name) == "matroska";
+  const int answer = avformat_query_codec(container, stream_.codec->codec_id,
+                                          is_matroska ? FF_COMPLIANCE_EXPERIMENTAL : FF_COMPLIANCE_NORMAL);
+  if (answer == 0 || (answer == AVERROR_PATCHWELCOME && !transport_stream_holds(*container, stream_.codec->codec_id)))
     throw Error(Code::kInvalidArgument, what() + ": " + container->name + " does not hold " +
-                                            avcodec_get_name(stream_.codec->codec_id) + "; use .mkv");
+                                            avcodec_get_name(stream_.codec->codec_id) +
+                                            (is_matroska ? "" : "; use .mkv"));
   std::error_code ignored;
   const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
   if (!std::filesystem::is_directory(folder, ignored))

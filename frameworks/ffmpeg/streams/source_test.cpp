@@ -115,6 +115,10 @@ TEST_F(FfmpegSource, TruncatedFilesSayHowMuchThereWas) {
     EXPECT_GT(frames, 30u) << "what is there is read";
     EXPECT_LT(frames, 70u);
   }
+  // The last bytes of Matroska, which says how long the file is.
+  tenon_test::make_clip(folder_.file("end.mkv"), spec, "g=25");
+  std::filesystem::resize_file(folder_.file("end.mkv"), std::filesystem::file_size(folder_.file("end.mkv")) - 3);
+  EXPECT_EQ(run(folder_.file("end.mkv")).first, Code::kDataLoss);
   // Cut inside the header.
   std::filesystem::resize_file(folder_.file("clip.mp4"), 200);
   EXPECT_EQ(run(folder_.file("clip.mp4")).first, Code::kInvalidArgument);

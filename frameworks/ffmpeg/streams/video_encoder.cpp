@@ -18,6 +18,7 @@
 #include <tenon/core/upright.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
+#include <tenon/frameworks/ffmpeg/packets.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
 
 extern "C" {
@@ -305,7 +306,8 @@ TENON_INLINE bool VideoEncoder::takes(const AVOutputFormat& container, AVCodecID
   if (std::string_view(container.name) == "image2") return false;
   constexpr std::string_view kStreams[] = {"mpegts", "rtp", "rtp_mpegts", "rtsp"};
   const int answer = avformat_query_codec(&container, codec, FF_COMPLIANCE_NORMAL);
-  return answer == 1 || (answer == AVERROR_PATCHWELCOME && std::ranges::count(kStreams, container.name) != 0);
+  return answer == 1 || (answer == AVERROR_PATCHWELCOME && std::ranges::count(kStreams, container.name) != 0 &&
+                         transport_stream_holds(container, codec));
 }
 
 TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container, const std::string& path) const {
@@ -326,6 +328,9 @@ TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container
     throw Error(Code::kUnimplemented,
                 what_ + ": this FFmpeg has no video encoder \"" + options_.codec + "\"; leave the choice open");
   }
+  if (!transport_stream_holds(container, encoder->id))
+    throw Error(Code::kInvalidArgument,
+                what_ + ": mpegts does not hold " + avcodec_get_name(encoder->id) + "; use .mkv, or another encoder");
   return *encoder;
 }
 

@@ -248,7 +248,7 @@ void run(const PipelineOptions& options) {
     if (const auto device = node.parameters.find("device"); device != node.parameters.end())
       stand_in_for_npu(device->second);
   OutputFile trace_file(options.trace, "--trace", files), page_file(options.report_html, "--report-html", files);
-  if (!options.metrics.empty() && !metrics_port(options.metrics)) files.add_output(options.metrics, "--metrics");
+  if (!options.metrics.empty() && !metrics_port(options.metrics)) add_output(options.metrics, "--metrics", files);
   std::FILE* const out = uses_stdout(spec) ? stderr : stdout;
   const PipelineSpec as_read = spec;  // Without the previews.
   const auto previews = std::make_shared<Previews>(static_cast<bool>(page_file));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses the command line, runs the chosen command, and turns every error into one short message and an exit status.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include <CLI/CLI.hpp>
@@ -80,7 +82,10 @@ int main(int argc, const char* const* argv) {
   const SignalCleanup cleanup;
   try {
     app.parse(argc, argv);
-    return 0;
+    // What is printed last may be in the buffer still.
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+    std::fprintf(stderr, "tenon: the output is not complete: %s\n", std::strerror(errno));
+    return 70;
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   } catch (const Error& error) {

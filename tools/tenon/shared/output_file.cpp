@@ -29,26 +29,30 @@ std::shared_ptr<Model> read_model(Core& core, CommandFiles& files, const std::st
   return model;
 }
 
-OutputFile::OutputFile(const std::string& path, std::string_view option, CommandFiles& files)
-    : path_(path), option_(option) {
-  if (path.empty()) return;
-  const std::string what = option_ + " \"" + path + "\"";
+void add_output(const fs::path& path, std::string_view option, CommandFiles& files) {
+  const std::string what = std::string(option) + " \"" + path.string() + "\"";
   std::error_code ignored;
-  if (path_.filename().empty() || fs::is_directory(path_, ignored)) {
+  if (path.filename().empty() || fs::is_directory(path, ignored)) {
     throw Error(Code::kInvalidArgument, what + " is a folder or has no name; give a file name");
   }
-  if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored)) {
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
     throw Error(Code::kInvalidArgument,
                 what + " is a device, a pipe or a socket, and would become a file; give a name");
   }
-  const fs::path folder = folder_of(path_);
+  const fs::path folder = folder_of(path);
   if (!fs::is_directory(folder, ignored)) {
     throw Error(Code::kNotFound, what + ": there is no folder \"" + folder.string() + "\"; make it first");
   }
-  files.add_output(path_, option_);
-  if (fs::exists(path_, ignored) && ::access(path_.c_str(), W_OK) != 0) {
+  files.add_output(path, std::string(option));
+  if (fs::exists(path, ignored) && ::access(path.c_str(), W_OK) != 0) {
     throw Error(Code::kPermissionDenied, what + " exists and may not be overwritten; choose another name");
   }
+}
+
+OutputFile::OutputFile(const std::string& path, std::string_view option, CommandFiles& files)
+    : path_(path), option_(option) {
+  if (path.empty()) return;
+  add_output(path_, option_, files);
   const HeldSignals held;  // No signal may come between the file's creation and its entry among the unfinished ones.
   NewFile::remove_abandoned(path_);
   attempt(Code::kPermissionDenied, "cannot be written", "; choose a folder that you may write to",

@@ -33,6 +33,11 @@ using CommandFiles = UsedFiles;
 std::shared_ptr<Model> read_model(Core& core, CommandFiles& files, const std::string& path,
                                   const std::string& weights = {});
 
+/// Registers a file that will be written, and replaced each time.
+/// @errors kInvalidArgument: no name for a file, one of `files`, or something else than a file; kNotFound: no such folder;
+/// kPermissionDenied.
+void add_output(const std::filesystem::path& path, std::string_view option, CommandFiles& files);
+
 /// Makes a temporary file beside `path` at once. commit() gives it its name; the destructor or a signal removes a file that
 /// was not committed.
 class OutputFile {
@@ -41,7 +46,7 @@ class OutputFile {
   OutputFile() = default;
   /// @param path    Empty: nothing to write.
   /// @param option  Names the option in messages: "--report".
-  /// @errors kInvalidArgument: no name for a file, or one of `files`; kNotFound: no such folder; kPermissionDenied.
+  /// @errors as add_output(); kPermissionDenied: the folder
   OutputFile(const std::string& path, std::string_view option, CommandFiles& files);
   OutputFile(OutputFile&& other) noexcept { *this = std::move(other); }
   OutputFile& operator=(OutputFile&& other) noexcept;

@@ -167,6 +167,11 @@ class Link::Channel final : public RefCounted {
 class Link::Sending {
  public:
   explicit Sending(Link& link) : link_(link) {}
+  Sending(const Sending&) = delete;
+  Sending& operator=(const Sending&) = delete;
+  ~Sending() {
+    if (!is_sent_) forget();
+  }
 
   /// The number of the memory that `tensor` lies in at the other end.
   std::uint32_t number_of(const tenon::v1::Tensor& tensor, wire::Brought& brought) {
@@ -198,25 +203,17 @@ class Link::Sending {
 
   template <typename Message>
   bool send(Message& message) {
-    bool sent = false;
-    try {
-      for (std::size_t i = 0; i < memory_count_; ++i) fences_.add(*memories_[i], Access::kRead);
-      std::size_t count = new_count_;
-      for (std::size_t i = 0; i < fences_.count; ++i) {
-        message.brought.fence_kinds[i] = static_cast<std::uint8_t>(fences_.all[i].kind);
-        descriptors_[count++] = fences_.all[i].fd.get();
-      }
-      message.brought.fences = static_cast<std::uint8_t>(fences_.count);
-      const detail::Put put =
-          detail::put(link_.channel_->fd(), detail::bytes_of(message), std::span(descriptors_).first(count));
-      if (put == detail::Put::kClosed) throw Error(Code::kUnavailable, "ipc: the other end has closed the connection");
-      sent = put == detail::Put::kSent;
-    } catch (...) {
-      forget();
-      throw;
+    for (std::size_t i = 0; i < memory_count_; ++i) fences_.add(*memories_[i], Access::kRead);
+    std::size_t count = new_count_;
+    for (std::size_t i = 0; i < fences_.count; ++i) {
+      message.brought.fence_kinds[i] = static_cast<std::uint8_t>(fences_.all[i].kind);
+      descriptors_[count++] = fences_.all[i].fd.get();
     }
-    if (!sent) forget();
-    return sent;
+    message.brought.fences = static_cast<std::uint8_t>(fences_.count);
+    const detail::Put put =
+        detail::put(link_.channel_->fd(), detail::bytes_of(message), std::span(descriptors_).first(count));
+    if (put == detail::Put::kClosed) throw Error(Code::kUnavailable, "ipc: the other end has closed the connection");
+    return is_sent_ = put == detail::Put::kSent;
   }
 
  private:
@@ -238,6 +235,7 @@ class Link::Sending {
   std::array<const Memory*, 4> memories_{};
   std::array<std::uint32_t, 4> numbers_{};
   std::size_t memory_count_ = 0, new_count_ = 0;
+  bool is_sent_ = false;
   std::array<std::pair<Known*, Known>, 4> overwritten_{};
   std::array<int, wire::kMaxDescriptors> descriptors_{};
   detail::Fences fences_;

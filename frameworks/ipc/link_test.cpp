@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -210,6 +211,17 @@ TEST(IpcLink, RefusesToSendWhatHasNoDescriptor) {
   EXPECT_THROW((void)ours.send(Frame(), 1), Error);
   EXPECT_THROW((void)ours.send(Tensor(), 1), Error);
   EXPECT_FALSE(theirs.receive(Deadline::min()));
+}
+
+TEST(IpcLink, BringsAMemoryAgainThatWasNotSent) {
+  auto [ours, theirs] = Link::pair();
+  const Frame good = frame_of(), bad = Frame::allocate(kInfo);
+  std::array<PlanePlace, 2> places{
+      {{good.plane(0).memory(), good.plane(0).offset(), 64},
+       {bad.plane(1).memory(), bad.plane(1).offset(), static_cast<std::size_t>(bad.plane(1).byte_strides()[0])}}};
+  EXPECT_THROW((void)ours.send(Frame(kInfo, places), 1), Error) << "its second plane has no descriptor";
+  ASSERT_TRUE(ours.send(good, 2));
+  EXPECT_EQ(next<Arrived>(theirs).sequence, 2u) << "the memory of its first plane did not come";
 }
 
 TEST(IpcLink, IsFullIfTheOtherEndDoesNotRead) {

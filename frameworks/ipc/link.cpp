@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -85,6 +86,19 @@ struct Fences {
       all[count++] = fence_of(point);
     }
   }
+
+  /// Adds all work that still runs, without an error for work that failed: that has ended.
+  /// @return false: a piece of it cannot be handed on, since there are too many, or no descriptor is left.
+  bool add_running(const Memory& memory) noexcept try {
+    for (const TimelinePoint& point : memory.pending(Access::kReadWrite)) {
+      if (point.state() != PointState::kPending) continue;
+      if (count == all.size()) return false;
+      all[count++] = fence_of(point);
+    }
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 };
 
 TENON_INLINE TimelinePoint point_of(UniqueFd fd, std::uint8_t kind) {
@@ -135,17 +149,15 @@ class Link::Channel final : public RefCounted {
    protected:
     void dispose() noexcept override {
       detail::Fences fences;
+      bool is_whole = true;
       for (int i = 0; i < count_; ++i) {
         Ref<Memory>& memory = memories_[static_cast<std::size_t>(i)];
-        try {
-          fences.add(*memory, Access::kReadWrite);
-        } catch (const Error&) {
-          // Work that failed has ended, and for the rest there is the other end's deadline.
-        }
+        is_whole = is_whole && fences.add_running(*memory);
         memory = {};
       }
       count_ = 0;
-      channel_->give_back(sequence_, fences);
+      // Given back without a fence of its own, work would run on bytes that are written anew. The other end has its deadline.
+      if (is_whole) channel_->give_back(sequence_, fences);
       channel_ = {};
       FreeList<ArrivedLease>::instance().give_back(this);
     }

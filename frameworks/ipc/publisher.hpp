@@ -63,7 +63,7 @@ struct PublisherReport {
 class Publisher {
  public:
   /// Listens at `path`, a Unix socket that only this user can reach. The file is removed at the end.
-  /// @errors kAlreadyExists: a process listens there; kInvalidArgument: a path that is too long, or another kind of file;
+  /// @errors kAlreadyExists: a process has a socket there; kInvalidArgument: a path that is too long, or another kind of file;
   /// kPermissionDenied, kNotFound: the folder; kInvalidArgument: a limit of 0.
   explicit Publisher(const std::string& path, const PublisherOptions& options = {});
   Publisher(Publisher&&) noexcept;

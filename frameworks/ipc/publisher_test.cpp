@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -340,12 +341,35 @@ TEST_F(IpcPublisher, OwnsItsSocketAndNothingElse) {
   std::ofstream(path_) << "a file";
   EXPECT_EQ(code_of_publisher(path_), Code::kInvalidArgument);
   EXPECT_TRUE(std::filesystem::exists(path_)) << "a file was removed";
+  const UniqueFd stream(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string streams = folder_ + "/streams";
+  streams.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(stream.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(stream.get(), 1), 0);
+  EXPECT_EQ(code_of_publisher(streams), Code::kAlreadyExists);
+  EXPECT_TRUE(std::filesystem::exists(streams)) << "the socket of another service was removed";
   EXPECT_EQ(code_of_publisher(folder_ + "/none/frames"), Code::kNotFound);
   EXPECT_EQ(code_of_publisher(folder_ + "/" + std::string(200, 'x')), Code::kInvalidArgument);
   EXPECT_EQ(code_of_publisher(""), Code::kInvalidArgument);
   PublisherOptions none;
   none.max_held = 0;
   EXPECT_THROW(Publisher(folder_ + "/x", none), Error);
+}
+
+TEST_F(IpcPublisher, IsWaitedForWhileManyConnect) {
+  const UniqueFd listener = detail::listen_at(path_);
+  std::vector<UniqueFd> waiting;
+  Code code = Code::kOk;
+  while (code == Code::kOk && waiting.size() < 1000) {
+    try {
+      waiting.push_back(detail::connect_to(path_));
+    } catch (const Error& error) {
+      code = error.code();
+    }
+  }
+  EXPECT_EQ(code, Code::kUnavailable) << "subscribers try again after this code only";
 }
 
 TEST_F(IpcPublisher, SaysWhereNoneIs) {

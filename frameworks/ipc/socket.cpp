@@ -32,6 +32,7 @@ TENON_INLINE Code code_of_path(int error) {
     case ENOTDIR:
       return Code::kNotFound;
     case ECONNREFUSED:
+    case EAGAIN:  // connect() found the queue of connections that wait full.
       return Code::kUnavailable;
     case EADDRINUSE:
       return Code::kAlreadyExists;
@@ -39,7 +40,6 @@ TENON_INLINE Code code_of_path(int error) {
     case ENFILE:
     case ENOMEM:
     case ENOBUFS:
-    case EAGAIN:
       return Code::kResourceExhausted;
     default:
       return Code::kInternal;
@@ -70,10 +70,12 @@ TENON_INLINE std::pair<UniqueFd, UniqueFd> socket_pair() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-/// Whether a process listens at the address. @pre A socket file is there.
-TENON_INLINE bool is_listened_at(const sockaddr_un& address) {
+/// Whether no process has the socket file at the address any more.
+TENON_INLINE bool is_left_behind(const sockaddr_un& address) {
   const UniqueFd probe = make_socket();
-  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
+  // Other errors say that there is a process: its queue is full, its socket is of another type, or another user's.
+  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+         (errno == ECONNREFUSED || errno == ENOENT);
 }
 
 TENON_INLINE UniqueFd listen_at(const std::string& path) {
@@ -83,12 +85,12 @@ TENON_INLINE UniqueFd listen_at(const std::string& path) {
   if (::lstat(path.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode))
       throw Error(Code::kInvalidArgument, "ipc: \"" + path + "\" exists and is no socket; it is not replaced");
-    if (is_listened_at(address))
-      throw Error(Code::kAlreadyExists,
-                  "ipc: a process listens at \"" + path + "\"; choose another path, or end that process");
+    if (!is_left_behind(address))
+      throw Error(Code::kAlreadyExists, "ipc: the socket of another process is at \"" + path +
+                                            "\"; choose another path, or end that process");
     (void)::unlink(path.c_str());  // Left behind by a process that was killed. If this fails, bind() says why.
   }
-  // Without rights until they are set, so that no other user connects in between: bind() takes the mode from the socket.
+  // Before bind(), which gives the file the rights of the socket: so no other user connects in between.
   if (::fchmod(made.get(), 0600) != 0)
     fail_call(Code::kInternal, "the rights of a socket cannot be set", "fchmod", errno);
   if (::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)

@@ -34,11 +34,12 @@ namespace detail {
 std::pair<UniqueFd, UniqueFd> socket_pair();
 
 /// A socket that listens at `path`, which only this user can reach (mode 0600). A socket file that a process left behind is replaced.
-/// @errors kInvalidArgument: a path that is too long, or where another kind of file is; kAlreadyExists: a process listens there;
+/// @errors kInvalidArgument: a path that is too long, or where another kind of file is; kAlreadyExists: a process has a socket there;
 /// kPermissionDenied, kNotFound, kInternal with the native call.
 UniqueFd listen_at(const std::string& path);
 
-/// @errors kNotFound, kUnavailable: nothing listens there; kPermissionDenied; kInvalidArgument: a path that is too long.
+/// @errors kNotFound, kUnavailable: nothing listens there, or too many wait to be accepted; kPermissionDenied;
+/// kInvalidArgument: a path that is too long.
 UniqueFd connect_to(const std::string& path);
 
 /// @errors kInternal

@@ -45,6 +45,34 @@ struct Subscription {
   Subscription(Link made, Deadline greets_until) : link(std::move(made)), greets_until(greets_until) {}
 };
 
+/// The file of a socket: removed with this object, unless another process has put its own there.
+class SocketFile {
+ public:
+  explicit SocketFile(const std::string& path) : path_(path) {
+    struct stat status {};
+    if (::lstat(path_.c_str(), &status) == 0) device_ = status.st_dev, inode_ = status.st_ino;
+  }
+  SocketFile(const SocketFile&) = delete;
+  SocketFile& operator=(const SocketFile&) = delete;
+  ~SocketFile() {
+    struct stat status {};
+    if (::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
+      (void)::unlink(path_.c_str());
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+/// `time` from now, or the last moment there is.
+inline Deadline after(std::chrono::nanoseconds time) {
+  const Deadline now = Clock::now();
+  return time < Deadline::max() - now ? now + std::chrono::duration_cast<Clock::duration>(time) : Deadline::max();
+}
+
 TENON_INLINE bool is_readable(int fd) {
   pollfd entry{fd, POLLIN, 0};
   return ::poll(&entry, 1, 0) > 0;
@@ -55,17 +83,11 @@ TENON_INLINE bool is_readable(int fd) {
 class Publisher::State {
  public:
   State(const std::string& path, const PublisherOptions& options)
-      : path_(path),
-        options_(options),
+      : options_(options),
         listener_(detail::listen_at(path)),
+        file_(path),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    struct stat status {};
-    if (::lstat(path.c_str(), &status) == 0) device_ = status.st_dev, inode_ = status.st_ino;
-    if (!wake_) {
-      const int error = errno;
-      (void)::unlink(path.c_str());
-      throw Error(Code::kResourceExhausted, "ipc: no descriptor left", "eventfd", error);
-    }
+    if (!wake_) throw Error(Code::kResourceExhausted, "ipc: no descriptor left", "eventfd", errno);
     router_.add(ipc::context());
     router_.add(dmabuf::context());
     router_.add(host_context());
@@ -77,9 +99,6 @@ class Publisher::State {
     thread_.request_stop();
     wake();
     thread_.join();
-    struct stat status {};  // Another process may have put its own socket there.
-    if (::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
-      (void)::unlink(path_.c_str());
   }
 
   template <typename What>
@@ -103,7 +122,7 @@ class Publisher::State {
       // The vector may grow while this waits; nothing is removed meanwhile.
       detail::Subscription& one = *subscriptions_[i];
       if (options_.waits && one.has_greeted) {
-        room_.wait_until(lock, Clock::now() + options_.patience,
+        room_.wait_until(lock, detail::after(options_.patience),
                          [&] { return one.is_gone || one.held.size() < options_.max_held; });
       }
       count += send(one, what, sequence);
@@ -133,7 +152,7 @@ class Publisher::State {
     for (const auto& one : subscriptions_) told.held += one->held.size();
     return told;
   }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -195,7 +214,7 @@ class Publisher::State {
       return false;
     }
     ++report_.sent;
-    one.held.push_back({sequence, Clock::now() + options_.patience, what, false, {}});
+    one.held.push_back({sequence, detail::after(options_.patience), what, false, {}});
     return true;
   }
 
@@ -260,8 +279,7 @@ class Publisher::State {
     try {
       const Peer peer = detail::peer_of(socket.get());
       const bool is_known = options_.other_users || peer.uid == ::geteuid() || peer.uid == 0;
-      auto made = std::make_unique<detail::Subscription>(
-          Link(std::move(socket)), Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.greeting));
+      auto made = std::make_unique<detail::Subscription>(Link(std::move(socket)), detail::after(options_.greeting));
       if (is_known && open < options_.max_subscribers && made->link.send_hello(options_.stream)) {
         made->held.reserve(options_.max_held);
         subscriptions_.push_back(std::move(made));
@@ -327,11 +345,10 @@ class Publisher::State {
     if (is_freed) room_.notify_all();
   }
 
-  const std::string path_;
   const PublisherOptions options_;
-  const UniqueFd listener_, wake_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  const UniqueFd listener_;
+  const detail::SocketFile file_;
+  const UniqueFd wake_;
   Router router_;
   std::uint64_t last_context_ = UINT64_MAX;
   mutable std::mutex mutex_;

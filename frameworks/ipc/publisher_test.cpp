@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -356,6 +357,23 @@ TEST_F(IpcPublisher, OwnsItsSocketAndNothingElse) {
   PublisherOptions none;
   none.max_held = 0;
   EXPECT_THROW(Publisher(folder_ + "/x", none), Error);
+  PublisherOptions endless;
+  endless.max_subscribers = SIZE_MAX;
+  EXPECT_ANY_THROW(Publisher(folder_ + "/y", endless)) << "there is no room for so many";
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/y")) << "the socket stays";
+}
+
+TEST_F(IpcPublisher, HasEndlessPatience) {
+  PublisherOptions options;
+  options.patience = options.greeting = std::chrono::nanoseconds::max();
+  Publisher publisher(path_, options);
+  Subscriber one = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  ASSERT_EQ(publisher.publish(frame(1)), 1u);
+  const auto held = one.read(soon());
+  ASSERT_EQ(publisher.publish(frame(2)), 1u);
+  EXPECT_EQ(value_of(*one.read(soon())), 2);
+  EXPECT_EQ(publisher.report().taken_back, 0u);
 }
 
 TEST_F(IpcPublisher, IsWaitedForWhileManyConnect) {

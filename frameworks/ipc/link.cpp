@@ -2,12 +2,15 @@
 // Frames and tensors as messages, memories that are handed over once, and leases that give back what arrived.
 #include <tenon/frameworks/ipc/link.hpp>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <span>
@@ -101,7 +104,32 @@ struct Fences {
   }
 };
 
+/// What a descriptor refers to, by /proc: looking at it never waits, as calls about a file of a user's file system (FUSE) may.
+struct Target {
+  char text[32] = {};
+  explicit Target(int fd) {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (::readlink(path, text, sizeof text - 1) < 0) text[0] = 0;
+  }
+  bool begins_with(std::string_view start) const { return std::string_view(text).starts_with(start); }
+};
+
+/// @errors kInvalidArgument: neither an eventfd nor a sync file.
+TENON_INLINE void check_fence(int fd) {
+  if (!Target(fd).begins_with("anon_inode:"))
+    throw Error(Code::kInvalidArgument, "ipc: a fence came that is neither an eventfd nor a sync file");
+}
+
+/// @errors kInvalidArgument: neither a memfd nor a dma-buf.
+TENON_INLINE void check_memory(int fd) {
+  if (::fcntl(fd, F_GET_SEALS) >= 0) return;
+  if (const Target target(fd); target.begins_with("/dmabuf:") || target.begins_with("anon_inode:dmabuf")) return;
+  throw Error(Code::kInvalidArgument, "ipc: memory came that is neither a memfd nor a dma-buf");
+}
+
 TENON_INLINE TimelinePoint point_of(UniqueFd fd, std::uint8_t kind) {
+  check_fence(fd.get());
   if (kind == static_cast<std::uint8_t>(wire::FenceKind::kEventFd)) return cpu::point_of_eventfd(std::move(fd));
   if (kind == static_cast<std::uint8_t>(wire::FenceKind::kSyncFile)) return dmabuf::import_sync_file(std::move(fd));
   throw Error(Code::kInvalidArgument, "ipc: a fence came with the unknown kind " + std::to_string(kind));
@@ -392,8 +420,10 @@ TENON_INLINE Link::Message Link::read(detail::Packet& packet) {
         throw Error(Code::kInvalidArgument, "ipc: a message says that it has " + std::to_string(release.fences) +
                                                 " fences, and has " + std::to_string(packet.descriptor_count));
       Returned returned{header.sequence, {}};
-      for (std::size_t i = 0; i < packet.descriptor_count; ++i)
+      for (std::size_t i = 0; i < packet.descriptor_count; ++i) {
+        detail::check_fence(packet.descriptors[i].get());
         returned.fences.push_back(std::move(packet.descriptors[i]));
+      }
       return returned;
     }
     case wire::Kind::kEnd:
@@ -416,6 +446,7 @@ TENON_INLINE void Link::take_memories(detail::Packet& packet, const wire::Brough
     Ref<Memory>& place = mapped_[told.number];
     if (place) mapped_bytes_ -= place->size_bytes();
     place = {};
+    detail::check_memory(packet.descriptors[i].get());
     // What the descriptor holds counts, not what the other end says: all of it is mapped.
     struct stat status {};
     const bool is_known = ::fstat(packet.descriptors[i].get(), &status) == 0;

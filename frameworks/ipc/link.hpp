@@ -41,7 +41,7 @@ struct LinkLimits {
 struct Returned {
   std::uint64_t sequence = 0;
   /// Descriptors (eventfds, sync files) that become readable when work of the other end that still uses the bytes is finished.
-  /// Any other descriptor is the other end's lie: poll it, and nothing else.
+  /// A pipe or a file is refused, since a poll of it may wait for the other end. Poll them, and nothing else.
   std::vector<UniqueFd> fences;
 };
 

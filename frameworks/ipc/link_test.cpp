@@ -19,6 +19,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -304,6 +305,7 @@ TEST(IpcLies, AreErrorsAndLeaveNothingBehind) {
   int pipe_ends[2];
   ASSERT_EQ(::pipe2(pipe_ends, O_CLOEXEC), 0);
   const UniqueFd read_end(pipe_ends[0]), write_end(pipe_ends[1]);
+  const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(
       [&] {
         Liar honest;
@@ -340,6 +342,7 @@ TEST(IpcLies, AreErrorsAndLeaveNothingBehind) {
       {"not sealed", [](auto&) {}, {unsealed.get()}, Code::kInvalidArgument},
       {"a pipe as memory", [](auto&) {}, {pipe_ends[0]}, Code::kInvalidArgument},
       {"an eventfd as memory", [](auto&) {}, {event.get()}, Code::kInvalidArgument},
+      {"a file as memory", [](auto&) {}, {file.get()}, Code::kInvalidArgument},
       {"a pipe as fence",
        [](auto& m) { m.brought.fences = 1, m.brought.fence_kinds[0] = 1; },
        {fd, pipe_ends[0]},
@@ -394,6 +397,22 @@ TEST(IpcLink, WaitsForFencesThatCame) {
   }
   ASSERT_EQ(::eventfd_write(written.get(), 1), 0);
   got.plane(0).memory()->wait_for(Access::kRead, Clock::now() + 5s);
+}
+
+TEST(IpcLies, OfFencesThatAreGivenBackAreErrors) {
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe2(pipe_ends, O_CLOEXEC), 0);
+  const UniqueFd read_end(pipe_ends[0]), write_end(pipe_ends[1]), event(::eventfd(0, EFD_CLOEXEC));
+  const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  wire::Release message;
+  message.header.kind = static_cast<std::uint16_t>(wire::Kind::kRelease);
+  message.fences = 1;
+  for (const auto& [fd, expected] : {std::pair(event.get(), Code::kOk), std::pair(file.get(), Code::kInvalidArgument),
+                                     std::pair(read_end.get(), Code::kInvalidArgument)}) {
+    Liar liar;
+    liar.say(message, {fd});
+    EXPECT_EQ(liar.answer(), expected) << "a poll of it may never return";
+  }
 }
 
 TEST(IpcLies, OfTensorsAreErrors) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,8 +70,10 @@ UniqueFd listen_on(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode)) return refuse("there is a file that is no socket");
-    const UniqueFd other(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(other.get(), where, sizeof address) == 0) return refuse("another process listens there");
+    // Without waiting for a process that does not accept. Only a refusal says that no process has the socket any more.
+    const UniqueFd other(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (::connect(other.get(), where, sizeof address) == 0 || (errno != ECONNREFUSED && errno != ENOENT))
+      return refuse("another process has a socket there");
     ::unlink(path.c_str());
   }
   ::fchmod(listener.get(), 0600);  // The file that bind() makes is for this user alone.
@@ -164,7 +167,10 @@ void start_control() noexcept try {
     ::pthread_setname_np(::pthread_self(), "npu-control");
     for (;;) {
       const UniqueFd client(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC));
-      if (!client && errno != EINTR && errno != ECONNABORTED) return;
+      if (!client && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));  // The client waits until there is room.
+      else if (!client && errno != EINTR && errno != ECONNABORTED)
+        return;
       try {
         if (client) serve(client.get());
       } catch (const std::bad_alloc&) {  // The client is sent away.

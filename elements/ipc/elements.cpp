@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -98,6 +99,7 @@ class ProcessSink final : public Sink {
     options_.writable = given.flag("writable");
     options_.policy = given.text("zero_copy") == "require" ? ZeroCopy::kRequire : ZeroCopy::kPrefer;
     options_.ledger = environment.ledger;
+    options_.stop = stop_.get_token();
     if (first_ > options_.max_subscribers)
       throw Error(Code::kInvalidArgument, given.owner() + ": it waits for " + std::to_string(first_) +
                                               " subscribers, and max_subscribers is " +
@@ -116,7 +118,7 @@ class ProcessSink final : public Sink {
 
   void write(std::uint32_t, const Frame& frame) override {
     while (first_ != 0 && !publisher_->wait_for_subscribers(first_, step(Deadline::max())))
-      if (is_interrupted_)
+      if (stop_.stop_requested())
         throw Error(Code::kCancelled, "\"" + path_ + "\": interrupted while waiting for subscribers");
     first_ = 0;
     publisher_->publish(frame);
@@ -128,14 +130,14 @@ class ProcessSink final : public Sink {
     publisher_.reset();
   }
 
-  void interrupt() noexcept override { is_interrupted_ = true; }
+  void interrupt() noexcept override { stop_.request_stop(); }
 
  private:
   const std::string path_, when_slow_;
   std::size_t first_;
+  std::stop_source stop_;
   processes::PublisherOptions options_;
   std::optional<processes::Publisher> publisher_;
-  std::atomic<bool> is_interrupted_{false};
 };
 
 KnownElement process_source() {

@@ -99,5 +99,24 @@ TEST_F(IpcElements, StopSoonWhateverTheyWaitFor) {
   EXPECT_LT(Clock::now() - begin, 2s);
 }
 
+TEST_F(IpcElements, StopSoonWhileAProcessHoldsAllThatItMay) {
+  Pipeline served({{counted(50),
+                    {"ipc_sink",
+                     "",
+                     {{"socket", socket_},
+                      {"subscribers", "1"},
+                      {"held", "1"},
+                      {"when_slow", "wait"},
+                      {"patience_ms", "60000"}}}}});
+  served.start();
+  tenon::ipc::Subscriber one(socket_, Clock::now() + 10s);
+  const auto held = one.read(Clock::now() + 10s);
+  ASSERT_TRUE(held);
+  std::this_thread::sleep_for(100ms);
+  const auto begin = Clock::now();
+  served.stop(Clock::now());
+  EXPECT_LT(Clock::now() - begin, 2s);
+}
+
 }  // namespace ipc_test
 }  // namespace tenon::elements

@@ -122,8 +122,10 @@ class Publisher::State {
       // The vector may grow while this waits; nothing is removed meanwhile.
       detail::Subscription& one = *subscriptions_[i];
       if (options_.waits && one.has_greeted) {
-        room_.wait_until(lock, detail::after(options_.patience),
-                         [&] { return one.is_gone || one.held.size() < options_.max_held; });
+        const bool has_room = room_.wait_until(lock, options_.stop, detail::after(options_.patience),
+                                               [&] { return one.is_gone || one.held.size() < options_.max_held; });
+        if (!has_room && options_.stop.stop_requested())
+          throw Error(Code::kCancelled, "ipc: stopped while waiting for a subscriber to give a frame back");
       }
       count += send(one, what, sequence);
     }
@@ -139,7 +141,7 @@ class Publisher::State {
     std::unique_lock lock(mutex_);
     for (const auto& one : subscriptions_)
       if (!one->is_gone && one->has_greeted) (void)one->link.send_end();
-    return room_.wait_until(lock, deadline, [&] {
+    return room_.wait_until(lock, options_.stop, deadline, [&] {
       return std::all_of(subscriptions_.begin(), subscriptions_.end(),
                          [](const auto& one) { return one->is_gone || one->held.empty(); });
     });
@@ -352,7 +354,7 @@ class Publisher::State {
   Router router_;
   std::uint64_t last_context_ = UINT64_MAX;
   mutable std::mutex mutex_;
-  std::condition_variable room_;
+  std::condition_variable_any room_;
   std::vector<std::unique_ptr<detail::Subscription>> subscriptions_;
   bool is_publishing_ = false;
   std::uint64_t sequence_ = 0;

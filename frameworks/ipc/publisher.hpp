@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct PublisherOptions {
   /// What publish() does where a subscriber holds max_held frames: wait until it gives one back or loses its patience, so that
   /// each subscriber gets every frame; or leave that subscriber out of this frame.
   bool waits = false;
+  /// Ends the waits of publish(), with kCancelled, and of end().
+  std::stop_token stop;
   /// Lets processes of other users connect, if the rights of the folder and the socket let them. Else only those of this user and
   /// of root.
   bool other_users = false;
@@ -73,14 +76,16 @@ class Publisher {
 
   /// Hands a frame to all subscribers. Memory with a descriptor (a memfd, a dma-buf) is handed over in place; the rest is copied
   /// once, for all of them, and booked. The frame is held until the last of them gives it back.
-  /// @return how many got it. @errors kFailedPrecondition: a copy that the policy forbids; as Link::send().
+  /// @return how many got it.
+  /// @errors kFailedPrecondition: a copy that the policy forbids; kCancelled: `stop` while it waited, and some have got it; as
+  /// Link::send().
   std::size_t publish(const Frame& frame);
   std::size_t publish(const Tensor& tensor);
 
   /// Waits until `count` subscribers are connected. @return false at the deadline.
   bool wait_for_subscribers(std::size_t count, Deadline deadline);
   /// Tells the subscribers that the stream has ended, and waits until they have given everything back, or have lost their patience.
-  /// @return false at the deadline.
+  /// @return false at the deadline, or after `stop`.
   bool end(Deadline deadline);
 
   /// What memory must be like to be handed over in place.

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -328,6 +329,33 @@ TEST_F(IpcPublisher, HasABoundOfSubscribersAndOfSilence) {
   EXPECT_TRUE(eventually([&] { return publisher.report().refused == 2; })) << "the silent one stays";
   const Subscriber two = subscriber();
   EXPECT_TRUE(publisher.wait_for_subscribers(2, soon()));
+}
+
+TEST_F(IpcPublisher, IsStoppedWhileItWaits) {
+  std::stop_source stop;
+  PublisherOptions options;
+  options.waits = true;
+  options.max_held = 1;
+  options.patience = 60s;
+  options.stop = stop.get_token();
+  Publisher publisher(path_, options);
+  const Subscriber one = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  ASSERT_EQ(publisher.publish(frame(1)), 1u);
+  const Deadline begin = Clock::now();
+  const std::jthread stopping([&] {
+    std::this_thread::sleep_for(50ms);
+    stop.request_stop();
+  });
+  Code code = Code::kOk;
+  try {
+    (void)publisher.publish(frame(2));
+  } catch (const Error& error) {
+    code = error.code();
+  }
+  EXPECT_EQ(code, Code::kCancelled);
+  EXPECT_FALSE(publisher.end(Clock::now() + 60s)) << "a frame is still held";
+  EXPECT_LT(Clock::now() - begin, 10s) << "it waited for the patience";
 }
 
 TEST_F(IpcPublisher, OwnsItsSocketAndNothingElse) {

@@ -199,6 +199,7 @@ ProgramGraph::ProgramGraph(std::shared_ptr<compiler::Program> program, Ref<Conte
       keeps_strides_(keeps_strides),
       arguments_(program_->arguments().size()) {
   context_->add(this);
+  const std::lock_guard lock(mutex_);  // The context may prune it from now on.
   account_constants();
 }
 

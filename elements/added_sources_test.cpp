@@ -429,5 +429,74 @@ TEST(AddedSources, AreStoppedWithThePipeline) {
   EXPECT_EQ(Each::alive, 0);
 }
 
+/// A pipeline whose sink calls `act` with the pipeline, in a thread of the pipeline, for each frame from the tenth on.
+class Acting {
+ public:
+  explicit Acting(std::function<void(Pipeline&, std::uint32_t stream)> act) : act_(std::move(act)) {
+    PipelineSpec spec;
+    NodeSpec out = node_of(sink_of("out", [this](std::uint32_t stream, const Frame& frame) {
+      if (Pipeline* const one = running_; one && frame.timestamp_ns() >= 10) act_(*one, stream);
+    }));
+    out.name = "out";
+    spec.nodes = {counting("camera", -1), out};
+    spec.more_sources = 2;
+    pipeline_.emplace(spec);
+    running_ = &*pipeline_;
+    pipeline_->start();
+  }
+  Pipeline& pipeline() { return *pipeline_; }
+
+ private:
+  std::atomic<Pipeline*> running_{nullptr};
+  std::function<void(Pipeline&, std::uint32_t)> act_;
+  std::optional<Pipeline> pipeline_;
+};
+
+TEST(CallsOfElements, StopThePipelineWithoutWaitingForTheirOwnThread) {
+  std::atomic<bool> has_returned{false};
+  Acting acting([&](Pipeline& pipeline, std::uint32_t) {
+    pipeline.stop(soon());
+    has_returned = true;
+  });
+  EXPECT_TRUE(acting.pipeline().wait(Clock::now() + 10s));
+  EXPECT_TRUE(has_returned);
+  EXPECT_THAT(acting.pipeline().failures(), IsEmpty());
+}
+
+TEST(CallsOfElements, RemoveTheSourceOfTheirOwnFrame) {
+  std::atomic<int> removed{-1};
+  Acting acting([&](Pipeline& pipeline, std::uint32_t stream) {
+    if (stream != 0 && removed < 0) removed = pipeline.remove_source("a", soon());
+  });
+  const std::uint32_t stream = acting.pipeline().add_source(counting("a", -1));
+  const auto begin = Clock::now();
+  EXPECT_TRUE(holds_soon([&] { return removed >= 0; }));
+  EXPECT_LT(Clock::now() - begin, 10s) << "it waited for an end that waited for it";
+  EXPECT_EQ(removed, 0) << "it ends later";
+  EXPECT_TRUE(acting.pipeline().remove_source("a", soon()));
+  EXPECT_NE(acting.pipeline().add_source(counting("a", -1)), stream) << "the name is free again";
+  acting.pipeline().stop(soon());
+}
+
+TEST(CallsOfElements, AddASourceWhileAnotherThreadStops) {
+  std::atomic<bool> is_adding{false};
+  std::atomic<Code> code{Code::kOk};
+  Acting acting([&](Pipeline& pipeline, std::uint32_t) {
+    if (is_adding) return;
+    const KnownElement slow{described("slow", Role::kSource, false, false),
+                            [&](const Parameters&, const Environment&) -> AnyElement {
+                              is_adding = true;
+                              std::this_thread::sleep_for(500ms);  // stop() joins this thread meanwhile.
+                              return std::make_unique<Failing>(true);
+                            }};
+    NodeSpec source = node_of(slow);
+    source.name = "slow";
+    code = code_of([&] { pipeline.add_source(source); });
+  });
+  ASSERT_TRUE(holds_soon([&] { return is_adding.load(); }));
+  acting.pipeline().stop(Clock::now());
+  EXPECT_EQ(code, Code::kFailedPrecondition);
+}
+
 }  // namespace added_sources_test
 }  // namespace tenon::elements

@@ -78,6 +78,17 @@ Negotiation negotiate_after(const Node& maker, std::uint32_t stream, const Strea
 
 }  // namespace
 
+bool read_next(Source& source, bool is_audio, Deadline deadline, Message& next) {
+  if (is_audio) {
+    std::optional<AudioFrame> audio = source.read_audio(deadline);
+    if (audio) next.audio = std::move(*audio);
+    return audio.has_value();
+  }
+  std::optional<Frame> frame = source.read(deadline);
+  if (frame) next.frame = std::move(*frame);
+  return frame.has_value();
+}
+
 Lane& Node::lane_of(std::uint32_t stream) const {
   if (lanes.size() == 1) return *lanes.front();
   if (places > 0 && stream >= first_added) return *lanes[plan->streams.size() + (stream - first_added) % places];

@@ -29,11 +29,14 @@ using detail::Lane;
 using detail::Message;
 using detail::Node;
 using detail::origin_is_wanted;
+using detail::read_next;
 using detail::Restarts;
 using Added = detail::AddedSource;
 using Stream = detail::StreamState;
 
 constexpr auto kStep = std::chrono::milliseconds(200);  ///< How soon a silent source notices that it must stop.
+
+thread_local const void* g_own_engine = nullptr;  ///< The engine that this thread belongs to.
 
 /// What an exception says, and its code.
 std::pair<std::string, Code> read(const std::exception_ptr& error) {
@@ -113,6 +116,7 @@ class Pipeline::Engine final : public detail::Host {
   }
 
   bool remove_source(const std::string& name, Deadline deadline) {
+    if (g_own_engine == this) deadline = Clock::now();  // The end of the stream may wait for this thread.
     std::unique_lock lock(mutex_);
     const auto added = std::find_if(added_.begin(), added_.end(),
                                     [&](const Added& one) { return one.is_taken() && one.plan->spec.name == name; });
@@ -158,6 +162,7 @@ class Pipeline::Engine final : public detail::Host {
 
   void stop(Deadline deadline) {
     request_stop();
+    if (g_own_engine == this) return;  // A thread cannot wait for its own end.
     if (!wait(deadline)) {
       is_interrupted_ = true;
       const std::lock_guard lock(mutex_);
@@ -251,6 +256,7 @@ class Pipeline::Engine final : public detail::Host {
     const bool is_source = node.element->role == Role::kSource;
     if (!is_source && !lane.queue) return;
     lane.thread = std::thread([this, &node, one = &lane, is_source] {
+      g_own_engine = this;
       if (is_source)
         feed(node, *one);
       else
@@ -370,9 +376,17 @@ class Pipeline::Engine final : public detail::Host {
     return node.lanes[node.plan->streams.size() + (stream - first_added_) % spec_.more_sources];
   }
 
+  /// The right to join threads; none if the pipeline stops: stop() may wait for this thread. The destructor frees the rest.
+  std::unique_lock<std::mutex> lock_joining() {
+    std::unique_lock joining(joining_, std::try_to_lock);
+    for (; !joining && !stopping_; (void)joining.try_lock()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return joining;
+  }
+
   /// Takes back what add_source() did before it failed: an element could not be made, or a thread not started.
   void abandon(Added& added) {
-    const std::lock_guard joining(joining_);
+    const auto joining = lock_joining();
+    if (!joining) return;
     std::vector<std::unique_ptr<Lane>> made;
     {
       const std::lock_guard lock(mutex_);
@@ -400,7 +414,8 @@ class Pipeline::Engine final : public detail::Host {
 
   /// Frees what an added source had, if its stream has ended. @pre mutex_ is not held.
   void free(Added& added, std::uint32_t stream) {
-    const std::lock_guard joining(joining_);
+    const auto joining = lock_joining();
+    if (!joining) return;
     std::vector<std::unique_ptr<Lane>> ended;
     {
       const std::lock_guard lock(mutex_);
@@ -470,13 +485,10 @@ class Pipeline::Engine final : public detail::Host {
   }
 
   void request_stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
     restart_.notify_all();
     all_done_.notify_all();
-    const std::lock_guard lock(mutex_);
     for_each_lane([](Lane& lane) {
       if (std::holds_alternative<std::unique_ptr<Source>>(lane.element)) lane.interrupt();
       if (lane.queue) lane.queue->wake();  // Shared elements that waited for streams to be added end.
@@ -563,18 +575,6 @@ class Pipeline::Engine final : public detail::Host {
       silent_until =
           Clock::now() + spec_.patience;  // Time spent waiting for room downstream does not count as silence.
     }
-  }
-
-  /// Reads the next picture or the next sound. @return False at the end of the stream.
-  static bool read_next(Source& source, bool is_audio, Deadline deadline, Message& next) {
-    if (is_audio) {
-      std::optional<AudioFrame> audio = source.read_audio(deadline);
-      if (audio) next.audio = std::move(*audio);
-      return audio.has_value();
-    }
-    std::optional<Frame> frame = source.read(deadline);
-    if (frame) next.frame = std::move(*frame);
-    return frame.has_value();
   }
 
   const PipelineSpec spec_;

@@ -59,7 +59,7 @@ class TENON_API Pipeline {
  public:
   /// Makes the elements. @errors as plan_pipeline() and make_element().
   explicit Pipeline(const PipelineSpec& spec);
-  /// Stops the pipeline at once if it still runs.
+  /// Stops the pipeline at once if it still runs. @pre The caller is no thread of the pipeline.
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -69,7 +69,8 @@ class TENON_API Pipeline {
   /// Waits until every stream has ended and every sink is finished. @return False: the deadline came first.
   bool wait(Deadline deadline);
   /// Makes the sources stop reading. Frames in flight are finished until `deadline`; then they are dropped, and calls that
-  /// wait are interrupted. Returns when all threads have ended.
+  /// wait are interrupted. Returns when all threads have ended. An element that calls it from a thread of the pipeline only asks for the end:
+  /// the call returns at once, and wait() says when the pipeline has ended.
   void stop(Deadline deadline = default_deadline());
 
   /// Adds a source to a pipeline with PipelineSpec::more_sources that runs. It feeds the nodes that another source feeds, each by an
@@ -85,7 +86,8 @@ class TENON_API Pipeline {
   std::uint32_t add_source(const NodeSpec& source, const std::string& like = {});
   /// Ends a source, planned or added, also while it opens. Frames that it gave are finished. What an added source had is freed, and its name
   /// may be used again.
-  /// @return False: the deadline came first; the source ends later.
+  /// @return False: the deadline came first, or an element calls this from a thread of the pipeline, which does not wait; the source ends
+  /// later.
   /// @errors kNotFound: no such source, or it was removed before.
   bool remove_source(const std::string& name, Deadline deadline = default_deadline());
   /// The planned sources, and those that were added and not removed, in the order of their streams.

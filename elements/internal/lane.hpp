@@ -45,6 +45,9 @@ struct Message {
   AudioFrame audio;  ///< In place of `frame` for a stream of sound.
 };
 
+/// Reads the next picture or the next sound. @return False at the end of the stream.
+bool read_next(Source& source, bool is_audio, Deadline deadline, Message& next);
+
 class Lane;
 
 /// What lanes counted.

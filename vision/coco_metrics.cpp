@@ -63,7 +63,8 @@ double CocoMeter::overlap(const CocoTruth& truth, const CocoFound& found) const 
   const double h = std::min(a.y + a.height, b.y + b.height) - std::max(a.y, b.y);
   if (!(w > 0) || !(h > 0)) return 0;
   const double own = a.width * a.height;
-  return w * h / (truth.is_crowd ? own : own + b.width * b.height - w * h);
+  const double part = w * h / (truth.is_crowd ? own : own + b.width * b.height - w * h);
+  return std::isfinite(part) ? part : 0;  // Areas may be too large, or too small, for a number.
 }
 
 void CocoMeter::add(std::span<const CocoTruth> truths, std::span<const CocoFound> found) {

@@ -229,6 +229,35 @@ TEST(TrackingMeter, CountsByHand) {
   EXPECT_THROW(meter.add(std::vector{at(1, 0), at(1, 5)}, {}), Error);
 }
 
+TEST(Overlaps, OfBoxesBeyondNumbersAreNone) {
+  const vision::CocoBox large{0, 0, 1e200, 1e200}, small{0, 0, 1e-200, 1e-200};
+  EXPECT_EQ(vision::overlap_of(large, large), 0);
+  vision::TrackingMeter
+      tracks;  // An overlap that is no number is never assigned, and the search for a place does not end.
+  for (int picture = 0; picture < 2; ++picture)
+    tracks.add(std::vector{vision::TrackedBox{1, large}}, std::vector{vision::TrackedBox{2, large}});
+  EXPECT_EQ(tracks.result().clear_pairs, 0u);
+  for (const vision::CocoBox& box : {large, small}) {
+    vision::CocoTruth truth;
+    truth.box = box;
+    vision::CocoFound found;
+    found.box = box;
+    found.score = 0.5;
+    CocoMeter meter(CocoMeter::Of::kBoxes);
+    meter.add(std::vector{truth}, std::vector{found});
+    EXPECT_EQ(meter.result().all.ap50.value_or(-1), 0);
+  }
+}
+
+TEST(TrackingMeter, RefusesMoreIdsThanATableHolds) {
+  vision::TrackingMeter meter;
+  for (std::int64_t id = 0; id < 10001; ++id) {
+    const std::vector one{vision::TrackedBox{id, {0, 0, 2, 2}}};
+    meter.add(one, one);
+  }
+  EXPECT_THROW(meter.result(), Error);
+}
+
 /// The message of what `body` throws.
 template <typename Body>
 std::string message(Body body) {

@@ -3,6 +3,7 @@
 #include <tenon/vision/mot_files.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <tenon/core/error.hpp>
@@ -74,7 +75,7 @@ std::size_t add_tracks(TrackingMeter& meter, const MotTracks& truth, const MotTr
     }
     std::vector<TrackedBox> objects, tracked;
     for (const MotBox& one : known)
-      if (static_cast<std::int64_t>(one.confidence) != 0 && (!truth.has_classes || one.class_id == rules.class_id))
+      if (std::trunc(one.confidence) != 0 && (!truth.has_classes || one.class_id == rules.class_id))
         objects.push_back(one.tracked);
     for (const MotBox& one : seen) tracked.push_back(one.tracked);
     meter.add(objects, tracked);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kClearOverlap = 0.5;
+constexpr std::size_t kMostIdPairs = 100'000'000;  ///< So that a table of them stays below a GiB.
 
 double ratio(double part, double whole) { return part / std::max(1.0, whole); }
 double ratio(std::uint64_t part, std::uint64_t whole) {
@@ -51,7 +52,8 @@ double overlap_of(const CocoBox& a, const CocoBox& b) {
   const double w = std::max(std::min(ax, bx) - std::max(a.x, b.x), 0.0),
                h = std::max(std::min(ay, by) - std::max(a.y, b.y), 0.0);
   const double own = (ax - a.x) * (ay - a.y), other = (bx - b.x) * (by - b.y), both = own + other - w * h;
-  return own <= kEpsilon || other <= kEpsilon || both <= kEpsilon ? 0 : w * h / both;
+  // Numbers beyond what a product can hold have no overlap, rather than one that is no number and never assigned.
+  return own > kEpsilon && other > kEpsilon && both > kEpsilon && std::isfinite(both) ? w * h / both : 0;
 }
 
 std::vector<std::size_t> pair_boxes(std::span<const CocoBox> objects, std::span<const CocoBox> found, double least) {
@@ -141,6 +143,11 @@ TrackingCounts TrackingMeter::result() const {
   counts.pictures = pictures_.size();
   counts.object_ids = object_numbers_.size();
   counts.found_ids = found_numbers_.size();
+  if (counts.found_ids != 0 && counts.object_ids > kMostIdPairs / counts.found_ids)
+    throw Error(Code::kResourceExhausted, "tracking: the " + std::to_string(counts.object_ids) +
+                                              " ids of objects and " + std::to_string(counts.found_ids) +
+                                              " ids of tracks have more than " + std::to_string(kMostIdPairs) +
+                                              " pairs; evaluate a shorter sequence");
   for (const Picture& picture : pictures_) {
     counts.objects += picture.objects.size();
     counts.found += picture.found.size();

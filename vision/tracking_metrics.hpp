@@ -72,6 +72,7 @@ class TENON_API TrackingMeter {
   /// @errors kInvalidArgument: an id occurs twice.
   void add(std::span<const TrackedBox> objects, std::span<const TrackedBox> found);
   /// @cost For each picture an assignment for CLEAR and one for HOTA; one of all ids.
+  /// @errors kResourceExhausted: so many ids on both sides that a table of their pairs is too large.
   TrackingCounts result() const;
 
  private:
@@ -87,7 +88,7 @@ class TENON_API TrackingMeter {
   std::map<std::int64_t, std::size_t> object_numbers_, found_numbers_;
 };
 
-/// Intersection over union; 0 for boxes without area.
+/// Intersection over union; 0 for boxes without area, and for boxes whose area is not finite.
 TENON_API double overlap_of(const CocoBox& a, const CocoBox& b);
 
 /// Pairs the boxes of two lists such that the sum of their overlaps is the largest, where only pairs of at least `least` count.

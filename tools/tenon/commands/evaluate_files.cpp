@@ -187,7 +187,8 @@ vision::FoundInPictures from_lines(KnownObjects& known, const std::string& path,
   found.pictures.resize(known.pictures.pictures.size());
   const LabelIds ids(known.pictures.labels);
   const std::size_t most = known.has_pictures ? found.pictures.size() : sequence ? sequence->truth.frames.size() : 0;
-  if (most > 0 && frames.size() > most) {
+  // Ground truth in MOTChallenge's form without objects does not say how many frames there are; pictures always do.
+  if ((most > 0 || known.has_pictures) && frames.size() > most) {
     notes.push_back(
         fmt::format("{} has {} frames, the ground truth {}: those behind are left out", path, frames.size(), most));
     frames.resize(most);

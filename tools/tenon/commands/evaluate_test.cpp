@@ -177,6 +177,11 @@ TEST_F(Evaluate, SaysWhatIsWrong) {
   expect_one_message(tool("evaluate gt.txt"), "give either RESULTS");
   expect_one_message(tool("evaluate gt.txt -m x.onnx twice.txt"), "give either RESULTS");
   expect_one_message(tool("evaluate missing.json r.json"), "missing.json");
+  write("none.json", R"({"images":[],"categories":[{"id":1,"name":"cat"}],"annotations":[]})");
+  write("cat.jsonl", R"({"metadata":[{"kind":"detection","box":[0,0,9,9],"label":"cat","score":0.9}]})");
+  const Outcome nothing = tool("evaluate none.json cat.jsonl");
+  EXPECT_EQ(nothing.status, 0) << nothing.err;
+  EXPECT_NE(nothing.out.find("has 1 frames, the ground truth 0"), std::string::npos) << nothing.out;
   write("bad.json", "{\"annotations\": [\n1, 2,,]}");
   expect_one_message(tool("evaluate bad.json gt.txt"), "line 2");
   expect_one_message(tool("evaluate '" + cases("mot17-0") + "' gt.txt"), "3 sequences: give the folder");

@@ -463,6 +463,19 @@ TEST_F(PipelineCommand, SourcesComeFromAPlaylistAndAFolder) {
               HasSubstr("the playlist \"no.m3u\" cannot be read"));
 }
 
+TEST_F(PipelineCommand, ALackOfRoomForSourcesIsToldOnce) {
+  write_clip("a.mp4", 64, 48, 3);
+  write("list.m3u", "a.mp4\na.mp4\na.mp4\n");
+  write(
+      "f.json",
+      R"({"more_sources": 1, "nodes": [{"element": "file", "name": "one", "parameters": {"path": "a.mp4", "loop": true, "realtime": true}}, {"element": "null", "name": "end"}]})");
+  const std::string told = tool("pipeline f.json --json --duration 4 --sources list.m3u").err;
+  const std::string text = "sources were added already";
+  const std::size_t first = told.find(text);
+  ASSERT_NE(first, std::string::npos) << told;
+  EXPECT_EQ(told.find(text, first + 1), std::string::npos) << told;
+}
+
 TEST_F(PipelineCommand, ShowsNoCredentials) {
   write(
       "secret.json",

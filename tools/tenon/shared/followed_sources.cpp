@@ -176,14 +176,13 @@ void FollowedSources::tick() {
   if (Clock::now() < next_) return;
   next_ = Clock::now() + kEvery;
   try {
-    follow(read_());
-    trouble_.clear();
+    say_once(follow(read_()));
   } catch (const std::exception& error) {
     say_once(error.what());
   }
 }
 
-void FollowedSources::follow(const std::map<std::string, WantedSource>& wanted) {
+std::string FollowedSources::follow(const std::map<std::string, WantedSource>& wanted) {
   for (auto one = running_.begin(); one != running_.end();) {
     const auto stays = wanted.find(one->first);
     if (stays != wanted.end() && stays->second == one->second) {
@@ -201,6 +200,7 @@ void FollowedSources::follow(const std::map<std::string, WantedSource>& wanted) 
     tell_("removed the source '" + one->first + "'");
     one = running_.erase(one);
   }
+  std::string trouble;
   for (const auto& [name, source] : wanted) {
     if (running_.count(name) != 0) continue;
     if (const auto before = refused_as_.find(name); before != refused_as_.end() && before->second == source) continue;
@@ -210,17 +210,21 @@ void FollowedSources::follow(const std::map<std::string, WantedSource>& wanted) 
       refused_as_.erase(name);
       tell_("added the source '" + name + "'");
     } catch (const Error& error) {
-      if (error.code() == Code::kResourceExhausted)
-        return say_once(error.what());  // There is room when another one ends.
+      if (error.code() == Code::kResourceExhausted) return error.what();  // There is room when another one ends.
+      if (error.code() == Code::kAlreadyExists) {                         // One of that name may still be ending.
+        trouble = error.what();
+        continue;
+      }
       refused_as_[name] = source;
       tell_(error.what());
     }
   }
   std::erase_if(refused_as_, [&](const auto& one) { return wanted.count(one.first) == 0; });
+  return trouble;
 }
 
 void FollowedSources::say_once(const std::string& text) {
-  if (std::exchange(trouble_, text) != text) tell_(text);
+  if (std::exchange(trouble_, text) != text && !text.empty()) tell_(text);
 }
 
 }  // namespace tenon::tool

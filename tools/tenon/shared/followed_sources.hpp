@@ -41,7 +41,8 @@ class FollowedSources {
   void tick();
 
  private:
-  void follow(const std::map<std::string, WantedSource>& wanted);
+  /// @return What keeps a source from being added now and may pass; empty: nothing.
+  std::string follow(const std::map<std::string, WantedSource>& wanted);
   void say_once(const std::string& text);
 
   elements::Pipeline& pipeline_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the assignment of largest gain.
-#include <tenon/vision/internal/assignment.hpp>
+// The Hungarian algorithm by potentials: each row is added by the shortest augmenting path.
+#include <tenon/vision/assignment.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -9,52 +9,57 @@ namespace tenon {
 inline namespace v1 {
 namespace vision {
 
-std::vector<std::size_t> best_assignment(std::span<const double> gains, std::size_t rows, std::size_t columns) {
-  std::vector<std::size_t> column_of(rows, SIZE_MAX);
-  if (rows == 0 || columns == 0) return column_of;
-  // The walk is over the smaller side; it takes each of its members to some member of the larger side.
-  const bool turned = rows > columns;
-  const std::size_t few = turned ? columns : rows, many = turned ? rows : columns;
-  const auto cost = [&](std::size_t i, std::size_t k) {
-    return -(turned ? gains[k * columns + i] : gains[i * columns + k]);
-  };
+std::span<const std::size_t> Assignment::solve(std::span<const double> costs, std::size_t rows, std::size_t columns) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  // Index 0 of the larger side is a member that takes the one to be assigned; others are shifted by one.
-  std::vector<double> own(few + 1), other(many + 1), least;
-  std::vector<std::size_t> taken_by(many + 1), way(many + 1);
-  std::vector<bool> seen;
-  for (std::size_t i = 1; i <= few; ++i) {
-    taken_by[0] = i;
-    least.assign(many + 1, kInfinite);
-    seen.assign(many + 1, false);
-    std::size_t at = 0;
+  row_potential_.assign(rows + 1, 0);
+  column_potential_.assign(columns + 1, 0);
+  row_of_.assign(columns + 1, 0);  // Rows and columns count from 1; 0 is the row that is added.
+  way_.assign(columns + 1, 0);
+  for (std::size_t row = 1; row <= rows; ++row) {
+    row_of_[0] = row;
+    std::size_t column = 0;
+    least_.assign(columns + 1, kInfinite);
+    is_used_.assign(columns + 1, 0);
     do {
-      seen[at] = true;
-      const std::size_t from = taken_by[at];
+      is_used_[column] = 1;
+      const std::size_t from = row_of_[column];
       double step = kInfinite;
       std::size_t next = 0;
-      for (std::size_t k = 1; k <= many; ++k) {
-        if (seen[k]) continue;
-        const double reduced = cost(from - 1, k - 1) - own[from] - other[k];
-        if (reduced < least[k]) least[k] = reduced, way[k] = at;
-        if (least[k] < step) step = least[k], next = k;
+      for (std::size_t j = 1; j <= columns; ++j) {
+        if (is_used_[j]) continue;
+        const double reduced = costs[(from - 1) * columns + j - 1] - row_potential_[from] - column_potential_[j];
+        if (reduced < least_[j]) least_[j] = reduced, way_[j] = column;
+        if (least_[j] < step) step = least_[j], next = j;
       }
-      for (std::size_t k = 0; k <= many; ++k) {
-        if (seen[k])
-          own[taken_by[k]] += step, other[k] -= step;
+      for (std::size_t j = 0; j <= columns; ++j) {
+        if (is_used_[j])
+          row_potential_[row_of_[j]] += step, column_potential_[j] -= step;
         else
-          least[k] -= step;
+          least_[j] -= step;
       }
-      at = next;
-    } while (taken_by[at] != 0);
-    for (; at != 0; at = way[at]) taken_by[at] = taken_by[way[at]];
+      column = next;
+    } while (row_of_[column] != 0);
+    for (; column != 0; column = way_[column]) row_of_[column] = row_of_[way_[column]];
   }
-  for (std::size_t k = 1; k <= many; ++k) {
-    if (taken_by[k] == 0) continue;
-    if (turned)
-      column_of[k - 1] = taken_by[k] - 1;
-    else
-      column_of[taken_by[k] - 1] = k - 1;
+  matches_.assign(columns, SIZE_MAX);
+  for (std::size_t j = 1; j <= columns; ++j) {
+    if (row_of_[j] != 0) matches_[j - 1] = row_of_[j] - 1;
+  }
+  return matches_;
+}
+
+std::vector<std::size_t> best_assignment(std::span<const double> gains, std::size_t rows, std::size_t columns) {
+  const bool turned = rows > columns;
+  const std::size_t few = turned ? columns : rows, many = turned ? rows : columns;
+  std::vector<double> costs(gains.size());
+  for (std::size_t i = 0; i < few; ++i)
+    for (std::size_t k = 0; k < many; ++k) costs[i * many + k] = -gains[turned ? k * columns + i : i * columns + k];
+  Assignment assignment;
+  const std::span<const std::size_t> matches = assignment.solve(costs, few, many);
+  std::vector<std::size_t> column_of(rows, SIZE_MAX);
+  for (std::size_t k = 0; k < many; ++k) {
+    if (matches[k] == SIZE_MAX) continue;
+    (turned ? column_of[k] : column_of[matches[k]]) = turned ? matches[k] : k;
   }
   return column_of;
 }

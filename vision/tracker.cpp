@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include <tenon/core/error.hpp>
@@ -322,51 +321,12 @@ void Tracker::assign_group(std::span<const Pair> pairs) {
     const std::size_t row = places_[pair.row], column = places_[rows_.size() + pair.column];
     costs_[is_turned ? column * columns + row : row * columns + column] = -static_cast<double>(pair.score);
   }
-  solve(rows, columns);
+  const std::span<const std::size_t> matches = solver_.solve(costs_, rows, columns);
   for (std::size_t column = 0; column < columns; ++column) {
-    const std::size_t row = matches_[column];
+    const std::size_t row = matches[column];
     if (row == kNone || costs_[row * columns + column] == 0) continue;
     found_.push_back(
         {rows_[group_rows_[is_turned ? column : row]], columns_[group_columns_[is_turned ? row : column]]});
-  }
-}
-
-/// The Hungarian algorithm by potentials: each row is added by the shortest augmenting path. matches_ has the row of each column.
-void Tracker::solve(std::size_t rows, std::size_t columns) {
-  Scratch& s = scratch_;
-  s.row_potential.assign(rows + 1, 0);
-  s.column_potential.assign(columns + 1, 0);
-  s.row_of.assign(columns + 1, 0);  // Rows and columns count from 1; 0 is the row that is added.
-  s.way.assign(columns + 1, 0);
-  for (std::size_t row = 1; row <= rows; ++row) {
-    s.row_of[0] = row;
-    std::size_t column = 0;
-    s.least.assign(columns + 1, std::numeric_limits<double>::infinity());
-    s.is_used.assign(columns + 1, 0);
-    do {
-      s.is_used[column] = 1;
-      const std::size_t from = s.row_of[column];
-      double step = std::numeric_limits<double>::infinity();
-      std::size_t next = 0;
-      for (std::size_t j = 1; j <= columns; ++j) {
-        if (s.is_used[j]) continue;
-        const double reduced = costs_[(from - 1) * columns + j - 1] - s.row_potential[from] - s.column_potential[j];
-        if (reduced < s.least[j]) s.least[j] = reduced, s.way[j] = column;
-        if (s.least[j] < step) step = s.least[j], next = j;
-      }
-      for (std::size_t j = 0; j <= columns; ++j) {
-        if (s.is_used[j])
-          s.row_potential[s.row_of[j]] += step, s.column_potential[j] -= step;
-        else
-          s.least[j] -= step;
-      }
-      column = next;
-    } while (s.row_of[column] != 0);
-    for (; column != 0; column = s.way[column]) s.row_of[column] = s.row_of[s.way[column]];
-  }
-  matches_.assign(columns, kNone);
-  for (std::size_t j = 1; j <= columns; ++j) {
-    if (s.row_of[j] != 0) matches_[j - 1] = s.row_of[j] - 1;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenon/core/export.hpp>
+#include <tenon/vision/assignment.hpp>
 #include <tenon/vision/camera_motion.hpp>
 #include <tenon/vision/detection.hpp>
 
@@ -132,7 +133,6 @@ class TENON_API Tracker {
   void group_pairs();
   void assign(std::span<const Detection> detections, bool by_appearance);
   void assign_group(std::span<const Pair> pairs);
-  void solve(std::size_t rows, std::size_t columns);
   void begin(const Detection& detection, std::size_t index);
   void take(Track& track, const Detection& detection, std::size_t index, bool by_appearance);
   void learn(Track& track, std::size_t detection);
@@ -152,17 +152,12 @@ class TENON_API Tracker {
   std::vector<std::uint32_t> group_rows_, group_columns_;
   std::vector<Match> found_;
   std::vector<double> costs_;
-  std::vector<std::size_t> matches_;
+  Assignment solver_;
   std::size_t length_ = 0;                  ///< The length of features.
   std::vector<float> features_;             ///< Rows of tracks, of length 1.
   std::vector<std::size_t> free_features_;  ///< Rows that no track has.
   std::vector<float> looks_;                ///< Rows of the detections, of length 1.
   std::vector<char> has_look_;
-  struct Scratch {
-    std::vector<double> row_potential, column_potential, least;
-    std::vector<std::size_t> row_of, way;
-    std::vector<char> is_used;
-  } scratch_;
 };
 
 }  // namespace vision

@@ -9,7 +9,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/vision/internal/assignment.hpp>
+#include <tenon/vision/assignment.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kClearOverlap = 0.5;
-constexpr std::size_t kMostIdPairs = 100'000'000;  ///< So that a table of them stays below a GiB.
+constexpr std::size_t kMostIdPairs = 50'000'000;  ///< So that two tables of them stay below a GiB.
 
 double ratio(double part, double whole) { return part / std::max(1.0, whole); }
 double ratio(std::uint64_t part, std::uint64_t whole) {

@@ -222,16 +222,16 @@ void add_streams_options(CLI::App& command, BenchStreamsOptions& options) {
       .add_option_function<double>(
           "--bad", [&options](double percent) { options.streams.bad_share = percent / 100; },
           "With --streams: percent of a stream's frames that may be late or missing; 1 if not given")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(reals_between(0.0, 100.0));
   command
       .add_option("--late", options.trial.late_ms,
                   "With --streams: milliseconds by which a late frame takes longer than the fastest")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(reals_between(1.0, 1e6))
       ->capture_default_str();
   command
       .add_option("--latency", options.streams.latency_ms,
                   "With --streams: most milliseconds from a source to a sink, for 99% of frames; 0: any")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(reals_between(0.0, 1e6))
       ->capture_default_str();
   command.add_option("--max-streams", options.streams.most, "With --streams: try no more than these")
       ->check(CLI::Range(1, 1024))

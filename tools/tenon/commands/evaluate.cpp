@@ -22,6 +22,7 @@
 #include <tenon/tools/tenon/commands/evaluate_model.hpp>
 #include <tenon/tools/tenon/shared/frame_source.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/pipeline.hpp>
 #include <tenon/tools/tenon/show/evaluation_report.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
@@ -360,11 +361,11 @@ void add_evaluate(CLI::App& app) {
   command
       ->add_option("--confidence", options->model.confidence,
                    "Minimum score of a detection of --model; 0.001 if not given, since the whole curve counts")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(reals_between(0.0, 1.0));
   command
       ->add_option("--iou", options->model.iou,
                    "Overlap (IoU) above which boxes count as one object, instead of the model's own")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(reals_between(0.0, 1.0));
   command->add_option("--model-type", options->model.model_type,
                       "Type of the model's outputs, if the model does not say");
   command->add_flag("--by-order", options->by_order,

@@ -177,6 +177,8 @@ TEST_F(Evaluate, SaysWhatIsWrong) {
   expect_one_message(tool("evaluate gt.txt"), "give either RESULTS");
   expect_one_message(tool("evaluate gt.txt -m x.onnx twice.txt"), "give either RESULTS");
   expect_one_message(tool("evaluate missing.json r.json"), "missing.json");
+  for (const char* number : {"nan", "1e-999", "1.5"})
+    expect_one_message(tool(std::string("evaluate gt.txt -m x.onnx --confidence ") + number), "is no number of");
   write("none.json", R"({"images":[],"categories":[{"id":1,"name":"cat"}],"annotations":[]})");
   write("cat.jsonl", R"({"metadata":[{"kind":"detection","box":[0,0,9,9],"label":"cat","score":0.9}]})");
   const Outcome nothing = tool("evaluate none.json cat.jsonl");

@@ -21,6 +21,7 @@
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/shared/pipeline_file.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
@@ -160,7 +161,7 @@ class Tuning {
     if (!first.failure.empty())
       throw Error(Code::kFailedPrecondition, options_.file + ": the pipeline does not run as it is: " + first.failure);
     tell(fmt::format("as it is: {:.1f} frames/s, p99 {:.1f} ms", first.fps(), first.p99_ms));
-    std::vector<double> values{std::log(first.fps())};
+    std::vector<double> values{std::log(std::max(1e-9, first.fps()))};
     for (int i = 0; i < 2 && left_s() > 0; ++i) values.push_back(std::log(std::max(1e-9, trial(base_).fps())));
     double mean = 0, squares = 0;
     for (const double one : values) mean += one / static_cast<double>(values.size());
@@ -282,7 +283,7 @@ void add_tune(CLI::App& app) {
   command
       ->add_option("--latency", options->latency_ms,
                    "Most milliseconds from a source to a sink, for 99% of frames; 0: any")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(reals_between(0.0, 1e6))
       ->capture_default_str();
   command
       ->add_option("--streams", options->streams,
@@ -296,15 +297,15 @@ void add_tune(CLI::App& app) {
   command
       ->add_option("--budget", options->budget_s,
                    "Seconds for the search; a comparison that has begun at their end is finished")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(reals_between(1.0, 1e6))
       ->capture_default_str();
   command->add_option("--window", options->trial.seconds, "Seconds of one measurement")
-      ->check(CLI::Range(0.2, 3600.0))
+      ->check(reals_between(0.2, 3600.0))
       ->capture_default_str();
   command
       ->add_option("--warm-up", options->trial.warm_up_s,
                    "Seconds before each measurement, after all streams have begun")
-      ->check(CLI::Range(0.0, 600.0))
+      ->check(reals_between(0.0, 600.0))
       ->capture_default_str();
   command->add_option("--rounds", options->compare.rounds, "Pairs of measurements before a change is taken")
       ->check(CLI::Range(3, 12))

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdio>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,8 @@ CLI::Validator reals_between(double least, double most) {
   const auto check = [least, most](const std::string& text) {
     double value = 0;
     const char* const end = text.data() + text.size();
-    if (std::from_chars(text.data(), end, value).ptr == end && value >= least && value <= most) return std::string();
+    const auto [at, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && at == end && value >= least && value <= most) return std::string();
     return fmt::format("{} is no number of {} to {}", text, least, most);
   };
   return CLI::Validator(check, fmt::format("FLOAT in [{} - {}]", least, most));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -77,20 +78,22 @@ Segmentation joined(const std::vector<Segmentation>& pieces) {
   for (const Segmentation& piece : pieces) {
     const auto* const mask = piece.mask.data<std::uint8_t>();
     const std::size_t rows = piece.mask.shape()[0], columns = piece.mask.shape()[1];
+    /// SIZE_MAX: outside. Compared as numbers, since a small box makes of a place far away one that no integer holds.
     const auto pixel_of = [](float at, float begin, float end, std::size_t pixels) {
-      return static_cast<std::ptrdiff_t>(std::floor((at - begin) / (end - begin) * static_cast<float>(pixels)));
+      const float pixel = std::floor((at - begin) / (end - begin) * static_cast<float>(pixels));
+      return pixel >= 0 && pixel < static_cast<float>(pixels) ? static_cast<std::size_t>(pixel) : SIZE_MAX;
     };
     for (std::size_t y = 0; y < height; ++y) {
       const float at_y = whole.y1 + (static_cast<float>(y) + 0.5f) * (whole.y2 - whole.y1) / static_cast<float>(height);
-      const std::ptrdiff_t row = pixel_of(at_y, piece.box.y1, piece.box.y2, rows);
-      if (row < 0 || row >= static_cast<std::ptrdiff_t>(rows)) continue;
+      const std::size_t row = pixel_of(at_y, piece.box.y1, piece.box.y2, rows);
+      if (row == SIZE_MAX) continue;
       for (std::size_t x = 0; x < width; ++x) {
         const float at_x =
             whole.x1 + (static_cast<float>(x) + 0.5f) * (whole.x2 - whole.x1) / static_cast<float>(width);
-        const std::ptrdiff_t column = pixel_of(at_x, piece.box.x1, piece.box.x2, columns);
-        if (column < 0 || column >= static_cast<std::ptrdiff_t>(columns)) continue;
+        const std::size_t column = pixel_of(at_x, piece.box.x1, piece.box.x2, columns);
+        if (column == SIZE_MAX) continue;
         std::uint8_t& pixel = out[y * width + x];
-        pixel = std::max(pixel, mask[static_cast<std::size_t>(row) * columns + static_cast<std::size_t>(column)]);
+        pixel = std::max(pixel, mask[row * columns + column]);
       }
     }
   }
@@ -156,9 +159,9 @@ void join_slices(metadata::Collection& known, std::span<const SlicedObject> obje
         known.remove(other.id);
       }
     }
-    if (whole.box == all[i].value->box) continue;
+    // A piece may lie within the box and have pixels that the mask lacks.
     if (masks.size() > 1) known.replace(own[0].id, joined(masks));
-    known.replace(all[i].id, std::move(whole));
+    if (!(whole.box == all[i].value->box)) known.replace(all[i].id, std::move(whole));
   }
 }
 

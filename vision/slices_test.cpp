@@ -159,4 +159,22 @@ TEST(Slices, MasksOfPiecesBecomeOneAndOtherEntriesGoWithTheirObject) {
       ASSERT_EQ(masks[0]->mask.data<std::uint8_t>()[y * 40 + x], x < 30 || y < 10 ? 1 : 0) << x << "," << y;
 }
 
+TEST(Slices, AMaskGetsThePixelsOfAPieceWithinItsBox) {
+  Collection known;
+  const auto mask = [](std::size_t width, std::size_t from) {
+    Tensor made(ElementType::kU8, {20, width});
+    for (std::size_t k = 0; k < 20 * width; ++k) made.data<std::uint8_t>()[k] = k % width < from;
+    return made;
+  };
+  const auto whole = known.add(Detection{{0, 0, 40, 20}, "a", 0, 0.9f, -1}),
+             piece = known.add(Detection{{20, 0, 40, 20}, "a", 0, 0.8f, -1});
+  known.add(metadata::Segmentation{{0, 0, 40, 20}, mask(40, 20), {}}, whole);
+  known.add(metadata::Segmentation{{20, 0, 40, 20}, mask(20, 20), {}}, piece);
+  vision::join_slices(known, std::vector<SlicedObject>{{whole, 0}, {piece, 1}}, {});
+  const auto masks = known.of<metadata::Segmentation>(whole);
+  ASSERT_EQ(masks.size(), 1u);
+  ASSERT_EQ(masks[0]->mask.shape(), (Shape{20, 40}));
+  for (std::size_t k = 0; k < 20 * 40; ++k) ASSERT_EQ(masks[0]->mask.data<std::uint8_t>()[k], 1) << k;
+}
+
 }  // namespace slices_test

@@ -35,7 +35,7 @@ struct PublisherOptions {
   /// each subscriber gets every frame; or leave that subscriber out of this frame.
   bool waits = false;
   /// Ends the waits of publish(), with kCancelled, and of end().
-  std::stop_token stop;
+  std::stop_token stop{};
   /// Lets processes of other users connect, if the rights of the folder and the socket let them. Else only those of this user and
   /// of root.
   bool other_users = false;

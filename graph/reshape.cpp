@@ -22,8 +22,10 @@ std::int64_t known_batch(const PartialShape& shape) {
 /// lives they take the first extent of what they reshape instead, which is the same as long as the batch is the old one.
 class StatedBatches {
  public:
+  StatedBatches() = default;
+  /// Delegates, so that the destructor puts the patterns back if this throws.
   /// @param batches the known first extents of inputs that change. Shapes are those of the old batch.
-  StatedBatches(const Model& model, const std::vector<std::int64_t>& batches) {
+  StatedBatches(const Model& model, const std::vector<std::int64_t>& batches) : StatedBatches() {
     for (const auto& node : model.get_ordered_ops()) {
       if (std::string_view(node->get_type_name()) != "Reshape") continue;
       const auto pattern = as_type_ptr<op::v0::Constant>(node->get_input_node_shared_ptr(1));

@@ -20,6 +20,8 @@ inline bool has_password(std::string_view authority) {
 }
 
 inline bool is_secret_name(std::string_view name) {
+  // The last word counts: "access_token", "api-key".
+  name.remove_prefix(name.find_last_of("_-.") + 1);
   for (const std::string_view secret : {"password", "passwd", "pass", "pwd", "secret", "token", "auth", "key"})
     if (name.size() == secret.size()) {
       bool same = true;

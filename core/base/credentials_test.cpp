@@ -18,18 +18,22 @@ TEST(Credentials, AreTakenOutOfAddresses) {
   EXPECT_EQ(without_credentials("http://cam/video?user=me&password=s3cret&fps=5"),
             "http://cam/video?user=me&password=***&fps=5");
   EXPECT_EQ(without_credentials("http://cam/video?Token=s3cret"), "http://cam/video?Token=***");
+  EXPECT_EQ(without_credentials("http://cam/video?access_token=s3cret&Api-Key=s3cret#top"),
+            "http://cam/video?access_token=***&Api-Key=***");
   EXPECT_EQ(without_credentials("a://u:p@b and c://d:e@f"), "a://***@b and c://***@f");
 }
 
 TEST(Credentials, LeaveOtherTextsAlone) {
-  for (const char* text : {"", "clip.mp4", "a@b.example", "file:clip@2x.mp4", "http://host:8080/me@home.jpg",
-                           "rtsp://[::1]:554/x@y", "://", "http://host/x?passport=1&", "pad value=3"})
+  for (const char* text :
+       {"", "clip.mp4", "a@b.example", "file:clip@2x.mp4", "http://host:8080/me@home.jpg", "rtsp://[::1]:554/x@y",
+        "://", "http://host/x?passport=1&", "http://host/x?key_frames=1", "pad value=3"})
     EXPECT_EQ(without_credentials(text), text);
 }
 
 TEST(Credentials, ParametersThatAreSecretAreNotShown) {
   EXPECT_EQ(shown_value("password", "s3cret"), "***");
   EXPECT_EQ(shown_value("password", ""), "");
+  EXPECT_EQ(shown_value("sasl_password", "s3cret"), "***");
   EXPECT_EQ(shown_value("path", "rtsp://u:p@h"), "rtsp://***@h");
   EXPECT_EQ(shown_value("frames", "3"), "3");
 }

@@ -121,13 +121,17 @@ class Publisher::State {
     for (std::size_t i = 0; i < subscriptions_.size(); ++i) {
       // The vector may grow while this waits; nothing is removed meanwhile.
       detail::Subscription& one = *subscriptions_[i];
-      if (options_.waits && one.has_greeted) {
-        const bool has_room = room_.wait_until(lock, options_.stop, detail::after(options_.patience),
-                                               [&] { return one.is_gone || one.held.size() < options_.max_held; });
-        if (!has_room && options_.stop.stop_requested())
-          throw Error(Code::kCancelled, "ipc: stopped while waiting for a subscriber to give a frame back");
+      const Deadline deadline = detail::after(options_.patience);
+      std::size_t room = options_.max_held;
+      bool sent = false;
+      while (one.has_greeted && !one.is_gone && !sent) {
+        if (options_.waits && !wait_for_room(lock, one, room, deadline)) break;
+        sent = send(one, what, sequence);
+        if (!options_.waits) break;
+        room = one.held.size();  // Where it was not sent, its socket is full of what it did not read yet.
       }
-      count += send(one, what, sequence);
+      if (sent) ++count;
+      if (!sent && one.has_greeted && !one.is_gone) ++report_.left_out;
     }
     return count;
   }
@@ -197,22 +201,24 @@ class Publisher::State {
   }
   void wake() noexcept { (void)::eventfd_write(wake_.get(), 1); }
 
+  /// Waits until the subscriber holds less than `room`, or is gone. @return false at the deadline. @errors kCancelled
+  bool wait_for_room(Lock& lock, const detail::Subscription& one, std::size_t room, Deadline deadline) {
+    const bool has_room =
+        room_.wait_until(lock, options_.stop, deadline, [&] { return one.is_gone || one.held.size() < room; });
+    if (!has_room && options_.stop.stop_requested())
+      throw Error(Code::kCancelled, "ipc: stopped while waiting for a subscriber to give a frame back");
+    return has_room;
+  }
+
   /// Whether the subscriber got it.
   template <typename What>
   bool send(detail::Subscription& one, const What& what, std::uint64_t sequence) {
-    if (one.is_gone || !one.has_greeted) return false;
-    bool sent = false;
-    if (one.held.size() < options_.max_held) {
-      try {
-        sent = one.link.send(what, sequence);
-      } catch (const Error& error) {
-        if (error.code() != Code::kUnavailable) throw;
-        drop(one);
-        return false;
-      }
-    }
-    if (!sent) {
-      ++report_.left_out;
+    if (one.is_gone || one.held.size() >= options_.max_held) return false;
+    try {
+      if (!one.link.send(what, sequence)) return false;
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnavailable) throw;
+      drop(one);
       return false;
     }
     ++report_.sent;

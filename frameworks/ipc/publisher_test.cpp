@@ -331,6 +331,31 @@ TEST_F(IpcPublisher, HasABoundOfSubscribersAndOfSilence) {
   EXPECT_TRUE(publisher.wait_for_subscribers(2, soon()));
 }
 
+TEST_F(IpcPublisher, GivesEveryFrameToOneThatReadsLate) {
+  constexpr int kFrames = 1000;  // More than the socket has room for.
+  PublisherOptions options;
+  options.waits = true;
+  options.max_held = kFrames;
+  options.patience = 10s;
+  Publisher publisher(path_, options);
+  Subscriber one = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  int got = 0;
+  std::jthread reading([&] {
+    std::this_thread::sleep_for(100ms);
+    try {
+      while (got < kFrames && one.read(Clock::now() + 2s)) ++got;
+    } catch (const Error&) {
+      // The count says that frames are missing.
+    }
+  });
+  const Frame same = frame(1);
+  for (int i = 0; i < kFrames; ++i) publisher.publish(same);
+  reading.join();
+  EXPECT_EQ(got, kFrames);
+  EXPECT_EQ(publisher.report().left_out, 0u);
+}
+
 TEST_F(IpcPublisher, IsStoppedWhileItWaits) {
   std::stop_source stop;
   PublisherOptions options;

@@ -19,7 +19,9 @@ windows_source() {
   local options=(-qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$folder/parts" -o Dir::State::lists="$folder/lists" -o Dir::Cache="$folder/cache")
   apt-get "${options[@]}" update &&
     (cd "$folder/get" && apt-get "${options[@]}" source --download-only "$1" >/dev/null 2>&1) || { echo "check: apt-get has no source package $1" >&2; return 1; }
-  mkdir -p "$folder/$1" && tar -xf "$folder/get/${1}"_*.orig.tar.* -C "$folder/$1" --strip-components=1
+  # Moved when it is whole: what is there is not unpacked again.
+  rm -rf "$folder/$1.part" && mkdir -p "$folder/$1.part" &&
+    tar -xf "$folder/get/${1}"_*.orig.tar.* -C "$folder/$1.part" --strip-components=1 && mv "$folder/$1.part" "$folder/$1"
 }
 
 # windows_library FOLDER NAME: a CMake project, installed into build/windows-root.

@@ -46,7 +46,7 @@ struct Returned {
 };
 
 /// A frame or a tensor that came. It is given back when the last tensor over it goes (its lease), with fences for the work on
-/// it that still runs.
+/// it that still runs; where one cannot be made, it is not given back, and the other end takes it back by its deadline.
 struct Arrived {
   std::uint64_t sequence = 0;
   std::variant<Frame, Tensor> what;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -135,6 +136,21 @@ TEST(TuneStreams, FindsWhatAMachineTakes) {
   EXPECT_EQ(cut.streams, 6u);
   EXPECT_TRUE(cut.is_most);
   EXPECT_FALSE(on_machine(3).is_most);
+  // 3 and 4 keep up in their first window alone.
+  std::map<std::size_t, int> windows;
+  StreamsOptions four;
+  four.most = 4;
+  const auto unsteady = find_streams(
+      four,
+      [&](std::size_t streams) {
+        TrialResult result;
+        result.seconds = 1;
+        const std::uint64_t late = streams > 2 && ++windows[streams] > 1 ? 50 : 0;
+        for (std::uint32_t i = 0; i < streams; ++i) result.streams.push_back({i, 100, late, 100});
+        return result;
+      },
+      [](const StreamsTrial&) {});
+  EXPECT_EQ(unsteady.streams, 2u) << "an answer has kept up twice";
 }
 
 TEST(TuneStreams, CountsMissingFramesAndTheWorstStream) {

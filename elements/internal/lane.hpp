@@ -120,7 +120,10 @@ class Lane final : public Output {
   /// A stream will be added to this shared lane. @thread any, while the pipeline is not closing.
   void expect_stream() { streams_left_.fetch_add(1); }
   /// It will not, after all. @thread as expect_stream()
-  void withdraw_stream() { streams_left_.fetch_sub(1); }
+  void withdraw_stream() {
+    streams_left_.fetch_sub(1);
+    if (queue) queue->wake();  // Nothing else may come, if the pipeline has been stopped meanwhile.
+  }
   /// Records a span with the node's name, if a trace is open. The spans of nodes that it calls lie within it.
   void trace(Clock::time_point begin, Clock::time_point end) const;
   /// Negotiates the memory of the frames that this element makes with all nodes that use those frames.

@@ -213,8 +213,8 @@ CameraChange CameraMotion::fit() {
 }
 
 CameraChange CameraMotion::update(const Frame& frame) {
+  const bool is_first = luma_.read(frame);  // May throw: then nothing has changed.
   std::swap(now_, before_);
-  const bool is_first = luma_.read(frame);
   if (is_first) begin();
   fill(now_);
   if (is_first) return {};

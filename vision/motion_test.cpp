@@ -18,6 +18,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/frame_layout.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/core/orientation.hpp>
 #include <tenon/core/testing/allocation_count.hpp>
 
@@ -83,6 +84,25 @@ TEST(Motion, FindsSquaresThatMoveAndNothingElse) {
     for (int n = 0; n < 3; ++n) update(detector, frame);
     EXPECT_TRUE(update(detector, frame).empty()) << "what stands still does not move";
   }
+}
+
+/// Memory that the host does not reach.
+class HiddenMemory final : public Memory {
+ public:
+  explicit HiddenMemory(std::size_t bytes)
+      : Memory(host_context(), host_context()->kind(), {bytes, nullptr, false, FdKind::kNone, 0, {}}) {}
+};
+
+TEST(Motion, BeginsAgainAfterAPictureThatCannotBeRead) {
+  const Frame small = Frame::allocate({kGray8, 64, 48}), large = Frame::allocate({kGray8, 320, 240});
+  for (const Frame& frame : {small, large}) paint(frame, [](std::uint32_t, std::uint32_t) { return 90; });
+  const Tensor& plane = large.plane(0);
+  const Frame hidden(large.info(), std::vector{Tensor(TensorInfo{plane.element_type(), plane.shape(), {}},
+                                                      make_ref<HiddenMemory>(plane.size_bytes()))});
+  MotionDetector detector;
+  update(detector, small);
+  EXPECT_THROW(update(detector, hidden), Error);
+  for (int n = 0; n < 3; ++n) EXPECT_TRUE(update(detector, large).empty());
 }
 
 /// The formula once more, with other means: double precision, sets of blocks that grow, one pixel at a time.

@@ -34,6 +34,16 @@ bool SmallLuma::read(const Frame& frame) {
     sums_.resize(info.width_px);
     pixels_.resize(std::size_t{width_} * height_);
   }
+  try {
+    read_pixels(frame);
+  } catch (...) {
+    info_ = {};  // What is made for pictures of this size has not been made: the next one is the first.
+    throw;
+  }
+  return is_other;
+}
+
+void SmallLuma::read_pixels(const Frame& frame) {
   for (std::uint32_t row = 0; row < height_; ++row) {
     const std::uint32_t top = row * scale_, bottom = std::min(top + scale_, info_.height_px);
     std::fill(sums_.begin(), sums_.end(), 0);
@@ -46,7 +56,6 @@ bool SmallLuma::read(const Frame& frame) {
       out[column] = static_cast<float>(sum) / static_cast<float>((right - left) * (bottom - top));
     }
   }
-  return is_other;
 }
 
 /// Adds the samples of these rows to sums_.

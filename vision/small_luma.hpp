@@ -21,7 +21,8 @@ class TENON_API SmallLuma {
   /// @param width_px  The maximum width, at least 1.
   explicit SmallLuma(std::uint32_t width_px) : most_(width_px) {}
   /// @param frame  In host memory; read as it is stored, whatever its rotation. @return Whether its info is another than that of
-  /// the frame before, or it is the first one. @errors as frame_layout()
+  /// the frame before, or it is the first one, or the one before could not be read.
+  /// @errors as frame_layout(); kFailedPrecondition: it is not in host memory
   bool read(const Frame& frame);
   /// Forgets the info, so that the next frame counts as the first one.
   void reset() { info_ = {}; }
@@ -33,6 +34,7 @@ class TENON_API SmallLuma {
   std::span<const float> pixels() const { return pixels_; }  ///< [height, width]
 
  private:
+  void read_pixels(const Frame& frame);
   void add_rows(const Frame& frame, std::uint32_t top, std::uint32_t bottom);
 
   std::uint32_t most_;

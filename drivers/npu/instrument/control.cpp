@@ -37,9 +37,10 @@ std::string setting() {
 
 std::string state() {
   Faults& faults = Faults::get();
-  return std::string(faults.is_lost()   ? "lost"
-                     : faults.is_hung() ? "hung"
-                                        : "works") +
+  const bool is_hung = faults.is_hung();  // First: it may end a hang, which counts as a reset.
+  return std::string(faults.is_lost() ? "lost"
+                     : is_hung        ? "hung"
+                                      : "works") +
          ", " + std::to_string(faults.resets()) + " resets, " + std::to_string(Rules::all().size()) +
          " rules, memory " + std::to_string(machine_memory_bytes()) + " of which " +
          std::to_string(process_memory().used()) + " used, " + std::to_string(faults.executions()) + " executions";

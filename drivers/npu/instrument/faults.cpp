@@ -38,6 +38,7 @@ Faults& Faults::get() noexcept {
 }
 
 void Faults::hang() noexcept {
+  if (is_hung()) return;  // Ends one whose time is over, if nothing has asked since.
   std::uint64_t none = 0;
   reset_ns_.compare_exchange_strong(none, now_ns() + reset_after_ns());
 }
@@ -46,12 +47,16 @@ bool Faults::is_hung() noexcept {
   const std::uint64_t end_ns = reset_ns_.load(std::memory_order_relaxed);
   if (end_ns == 0) return false;
   if (now_ns() < end_ns) return true;
-  reset();
+  end(end_ns);
   return false;
 }
 
 void Faults::reset() noexcept {
   if (reset_ns_.exchange(0) != 0) resets_.add(1);
+}
+
+void Faults::end(std::uint64_t hang_ns) noexcept {
+  if (reset_ns_.compare_exchange_strong(hang_ns, 0)) resets_.add(1);
 }
 
 bool Faults::wait_for_reset(std::uint64_t slice_ns) noexcept {
@@ -60,7 +65,7 @@ bool Faults::wait_for_reset(std::uint64_t slice_ns) noexcept {
   if (end_ns == 0) return true;
   const std::uint64_t now = now_ns();
   if (now >= end_ns) {
-    reset();
+    end(end_ns);
     return true;
   }
   return resets_.wait([seen](std::uint32_t resets) { return resets != seen; },

@@ -34,6 +34,9 @@ class Faults {
   std::uint32_t resets() const noexcept { return resets_.load(); }
 
  private:
+  /// As reset(), for the hang that was to end at `hang_ns`, and for none that began since.
+  void end(std::uint64_t hang_ns) noexcept;
+
   std::atomic<bool> is_lost_{false};
   std::atomic<std::uint64_t> executions_{0};
   std::atomic<std::uint64_t> reset_ns_{0};  ///< When the hang ends; 0: there is none.

@@ -156,6 +156,19 @@ TEST_F(NpuFaults, AHungDeviceIsResetAndWorksAgain) {
   EXPECT_EQ(zeCommandQueueDestroy(other), ZE_RESULT_SUCCESS);
 }
 
+TEST_F(NpuFaults, HangsAgainThoughNothingNoticedThatAHangIsOver) {
+  const auto resets = [] {
+    const std::string text = say("status");
+    return std::stoi(text.substr(text.find(", ") + 2));
+  };
+  const int before = resets();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(say("hang"), "ok");
+    std::this_thread::sleep_for(milliseconds(250));
+  }
+  EXPECT_EQ(resets(), before + 2);
+}
+
 TEST_F(NpuFaults, ALostDeviceStaysLostUntilItRecovers) {
   ASSERT_EQ(say("fail execution:1=lost"), "ok");
   EXPECT_EQ(infer(), ZE_RESULT_ERROR_DEVICE_LOST);

@@ -194,16 +194,20 @@ TEST(IpcLink, CarriesFencesBackBesideWorkThatFailed) {
   const Frame frame = frame_of();
   ASSERT_TRUE(ours.send(frame, 1));
   const auto writer = make_ref<HostTimeline>("a writer"), reader = make_ref<HostTimeline>("a reader");
+  const TimelinePoint read = reader->next();
   {
     const Frame got = next_frame(theirs);
     const TimelinePoint written = writer->next();
     writer->fail(written.value(), std::make_exception_ptr(Error(Code::kDataLoss, "the filter failed")));
     got.plane(0).memory()->hazards().wrote(written);
-    got.plane(0).memory()->hazards().read_until(reader->next());
+    got.plane(0).memory()->hazards().read_until(read);
   }
   const Returned returned = next<Returned>(ours);
   ASSERT_EQ(returned.fences.size(), 1u) << "the reader still works on it";
   EXPECT_FALSE(is_readable(returned.fences[0]));
+  reader->advance(read.value());
+  pollfd entry{returned.fences[0].get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&entry, 1, 5000), 1);
 }
 
 TEST(IpcLink, SaysThatTheOtherEndIsGone) {

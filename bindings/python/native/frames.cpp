@@ -239,9 +239,8 @@ void add_planes(nb::class_<Frame>& frame) {
           },
           nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"), nb::kw_only(), nb::arg("upright") = false,
           "A part of the picture over the same memory, with the metadata that lies in it. upright=True: the area is "
-          "one "
-          "of the upright\n"
-          "picture, as boxes of objects are; the part's planes lie as those of the picture do.");
+          "one\n"
+          "of the upright picture, as boxes of objects are; the part's planes lie as those of the picture do.");
 }
 
 void add_metadata(nb::class_<Frame>& frame) {

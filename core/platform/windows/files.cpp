@@ -191,7 +191,7 @@ TENON_INLINE bool lets_others_write(const EXPLICIT_ACCESS_W& entry, PSID owner, 
   constexpr DWORD kWrites = FILE_WRITE_DATA | FILE_APPEND_DATA | FILE_DELETE_CHILD | DELETE | WRITE_DAC | WRITE_OWNER |
                             GENERIC_WRITE | GENERIC_ALL;
   if (entry.grfAccessMode != GRANT_ACCESS && entry.grfAccessMode != SET_ACCESS) return false;
-  if ((entry.grfAccessPermissions & kWrites) == 0 || entry.grfInheritance == INHERIT_ONLY_ACE) return false;
+  if ((entry.grfAccessPermissions & kWrites) == 0 || (entry.grfInheritance & INHERIT_ONLY_ACE) != 0) return false;
   if (entry.Trustee.TrusteeForm != TRUSTEE_IS_SID) return true;
   PSID sid = reinterpret_cast<PSID>(entry.Trustee.ptstrName);
   return !(owner && ::EqualSid(sid, owner)) && !::EqualSid(sid, user) && !is_known(sid, WinLocalSystemSid) &&

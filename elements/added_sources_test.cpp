@@ -486,7 +486,11 @@ TEST(CallsOfElements, AddASourceWhileAnotherThreadStops) {
     const KnownElement slow{described("slow", Role::kSource, false, false),
                             [&](const Parameters&, const Environment&) -> AnyElement {
                               is_adding = true;
-                              std::this_thread::sleep_for(500ms);  // stop() joins this thread meanwhile.
+                              EXPECT_TRUE(holds_soon([&] {
+                                const auto now = pipeline.sources()[0].now;
+                                return now == SourceState::Now::kEnding || now == SourceState::Now::kEnded;
+                              }));
+                              std::this_thread::sleep_for(100ms);  // stop() joins this thread meanwhile.
                               return std::make_unique<Failing>(true);
                             }};
     NodeSpec source = node_of(slow);

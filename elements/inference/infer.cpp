@@ -95,7 +95,8 @@ std::chrono::nanoseconds milliseconds(double count) {
 /// The pixels that `box` touches, clipped to a picture of that size; empty if the box lies outside.
 PixelRect pixels_of(const metadata::Box& box, std::size_t width, std::size_t height) {
   const auto clamped = [](float value, std::size_t limit) {
-    return static_cast<std::size_t>(std::clamp(value, 0.0f, static_cast<float>(limit)));
+    return value > 0 ? static_cast<std::size_t>(std::min(value, static_cast<float>(limit)))
+                     : 0;  // Also what is no number.
   };
   const std::size_t x1 = clamped(std::floor(box.x1), width), x2 = clamped(std::ceil(box.x2), width);
   const std::size_t y1 = clamped(std::floor(box.y1), height), y2 = clamped(std::ceil(box.y2), height);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -83,6 +84,24 @@ TEST_F(Inference, GivesFramesBackWhenTheirResultsAreThere) {
   EXPECT_EQ(pool.pool().idle(), 0u);
   out.items.clear();
   EXPECT_EQ(pool.pool().idle(), 4u) << "a request that waits for its next turn holds a frame";
+}
+
+TEST_F(Inference, LeavesOutObjectsWhosePlaceIsNoNumber) {
+  const TemporaryFolder folder;
+  const auto element = make({{"model", mean_model(folder)}, {"on", "objects"}});
+  Collected out;
+  FrameInfo info;
+  info.format = kNv12;
+  info.width_px = 64, info.height_px = 48;
+  Frame frame = Frame::allocate(info);
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  for (const metadata::Box& box : {metadata::Box{0, 0, none, 40}, metadata::Box{none, none, none, none}})
+    metadata::of(frame).add(metadata::Detection{box, "a", 0, 0.9f, -1});
+  element->open(0, {info, 30, false});
+  element->process({0, frame}, out);
+  element->end(0, out);
+  ASSERT_EQ(out.items.size(), 1u);
+  EXPECT_TRUE(metadata::find(out.items[0].frame)->all<metadata::TensorOutput>().empty());
 }
 
 class Cascades : public Inference, public ::testing::WithParamInterface<const char*> {};

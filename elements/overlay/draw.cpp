@@ -67,7 +67,8 @@ void draw_mask(Canvas& canvas, const metadata::Segmentation& found, double opaci
   const int left = std::max(0, pixel(found.box.x1)), right = std::min(canvas.width(), pixel(found.box.x2));
   const int top = std::max(0, pixel(found.box.y1)), bottom = std::min(canvas.height(), pixel(found.box.y2));
   const auto cell = [](double at, double extent, double cells) {
-    return static_cast<std::ptrdiff_t>(std::clamp(at / extent * cells, 0.0, cells - 1));
+    const double place = at / extent * cells;  // No number, if the box is infinite.
+    return place > 0 ? static_cast<std::ptrdiff_t>(std::min(place, cells - 1)) : 0;
   };
   for (int y = top; y < bottom; ++y) {
     const auto* row = static_cast<const std::uint8_t*>(mask.data()) +

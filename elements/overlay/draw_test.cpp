@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -94,6 +96,16 @@ TEST_F(Draw, OnlyChosenLabelsWithWhatBelongsToThem) {
   EXPECT_EQ(at(shown, 30, 30), kBlack) << "the mask of an object that is not shown";
   EXPECT_NE(at(shown, 90, 30), kBlack);
   EXPECT_NE(at(shown, 110, 30), kBlack);
+}
+
+TEST_F(Draw, AMaskOverABoxWithoutEndIsReadWithinItself) {
+  Frame frame = black();
+  const float infinite = std::numeric_limits<float>::infinity();
+  Tensor mask(ElementType::kU8, {2, 2});
+  std::fill_n(mask.data<std::uint8_t>(), 4, std::uint8_t{1});
+  const auto id = metadata::of(frame).add(metadata::Detection{{10, 10, 60, 60}, "car", 0, 0.9f, -1});
+  metadata::of(frame).add(metadata::Segmentation{{-infinite, -infinite, infinite, infinite}, mask, {}}, id);
+  EXPECT_NE(at(drawn(std::move(frame), {}), 100, 100), kBlack);
 }
 
 TEST_F(Draw, TheUsersTextIsInTheLowerLeftCorner) {

@@ -47,8 +47,13 @@ Region region_of(const Json& value, const std::string& place) {
   if (has_detection) {
     region.object.score =
         detection->contains("confidence") ? number_at(*detection, "confidence", place + "/detection") : 0;
-    if (detection->contains("label_id"))
-      region.object.label_id = static_cast<int>(number_at(*detection, "label_id", place + "/detection"));
+    if (detection->contains("label_id")) {
+      const float id = number_at(*detection, "label_id", place + "/detection");
+      if (!(id >= -1 && id <= 1e6f))
+        throw Error(Code::kInvalidArgument,
+                    place + "/detection: label_id must be from -1 to 1000000, and is " + std::to_string(id));
+      region.object.label_id = static_cast<int>(id);
+    }
     if (const auto label = detection->find("label"); label != detection->end() && label->is_string())
       region.object.label = label->get<std::string>();
   }

@@ -182,7 +182,10 @@ Json object_json(const Entry<Detection>& entry, const metadata::Collection& know
                  bool with_tensors) {
   const Detection& object = *entry.value;
   const double width = std::max(info.upright_width_px(), 1u), height = std::max(info.upright_height_px(), 1u);
-  const auto whole = [](float value) { return static_cast<std::int64_t>(std::max(std::round(value), 0.0f)); };
+  // A box may be infinite, or none at all.
+  const auto whole = [](float value) {
+    return value > 0 ? static_cast<std::int64_t>(std::min(std::round(value), 1e9f)) : std::int64_t{0};
+  };
   const auto part = [](float value, double of) { return static_cast<double>(value) / of; };
   const metadata::Box& box = object.box;
   Json made{{"x", whole(box.x1)},

@@ -473,6 +473,9 @@ TEST_F(GvaLines, BadInputIsRefused) {
   EXPECT_THAT(error("gvaattachroi roi=1,2,3"), HasSubstr("X1,Y1,X2,Y2"));
   EXPECT_THAT(error("gvaattachroi file-path=" + made("a.json", "[{\"objects\": [{\"x\": 1}]}]")),
               HasSubstr("/0/objects/0: y must be a number"));
+  const std::string far =
+      "[{\"objects\": [{\"x\": 1, \"y\": 1, \"w\": 2, \"h\": 2, \"detection\": {\"label_id\": 1e20}}]}]";
+  EXPECT_THAT(error("gvaattachroi file-path=" + made("c.json", far)), HasSubstr("label_id must be from -1 to 1000000"));
   EXPECT_THAT(error("gvaattachroi mode=by-timestamp file-path=" + made("b.json", "[{}]")),
               HasSubstr("has no timestamp"));
   EXPECT_THAT(error("gvaanalytics zones=[{\\\"id\\\":\\\"a\\\",\\\"points\\\":[]}]"),

@@ -59,9 +59,16 @@ struct PipelineOptions {
 constexpr std::uint32_t kFollowedSources = 64;  ///< The room for sources that come, where the file does not say it.
 
 /// The pipeline of the file with the options applied, and a name for every node.
-PipelineSpec read_spec(const PipelineOptions& options) {
+/// @param is_again  The file is followed: nodes that options name may have left it.
+PipelineSpec read_spec(const PipelineOptions& options, bool is_again = false) {
   PipelineSpec spec = named(read_pipeline(options.file));
-  for (const std::string& setting : options.settings) apply_setting(spec, setting);
+  for (const std::string& setting : options.settings) {
+    try {
+      apply_setting(spec, setting);
+    } catch (const Error& error) {
+      if (!is_again || error.code() != Code::kNotFound) throw;
+    }
+  }
   spec.frames = options.frames;
   return spec;
 }
@@ -266,7 +273,7 @@ void run(const PipelineOptions& options) {
   if (options.follow) {
     // What runs is what was read, whatever the file has become since.
     const auto running = sources_of_file([&] { return as_read; }, as_read)();
-    followed.emplace_back(pipeline, sources_of_file([&] { return read_spec(options); }, as_read), running, say);
+    followed.emplace_back(pipeline, sources_of_file([&] { return read_spec(options, true); }, as_read), running, say);
   }
   if (!options.sources.empty())
     followed.emplace_back(pipeline, sources_of_list(options.sources, as_read), std::map<std::string, WantedSource>(),

@@ -63,7 +63,7 @@ class StreamSink final : public Sink {
       info_ = frame.info();
       server_->write(on_host_.map(frame));
       failures_ = 0;
-      unsent_ = 0;
+      has_sent_ = true;
     } catch (const Error& error) {
       ++unsent_;
       failure_ = error.what();
@@ -76,8 +76,8 @@ class StreamSink final : public Sink {
   void finish() override {
     if (server_) server_->finish();
     server_.reset();
-    if (std::exchange(failures_, 0) != 0)
-      throw Error(Code::kUnavailable, "the last " + std::to_string(unsent_) + " frames were not sent: " + failure_ +
+    if (!has_sent_ && failures_ != 0)
+      throw Error(Code::kUnavailable, "none of " + std::to_string(unsent_) + " frames was sent: " + failure_ +
                                           "; retry_delay_ms says how soon the server is asked again");
   }
 
@@ -98,8 +98,9 @@ class StreamSink final : public Sink {
   std::unique_ptr<av::StreamWriter> server_;
   FrameInfo info_;
   std::int64_t failures_ = 0;  ///< Attempts that failed since a frame was sent.
-  std::uint64_t unsent_ = 0;   ///< The frames that came since then.
-  std::string failure_;        ///< What the last attempt failed with.
+  bool has_sent_ = false;
+  std::uint64_t unsent_ = 0;  ///< Frames that came while the server was away.
+  std::string failure_;       ///< What the last attempt failed with.
   Clock::time_point next_try_{};
 };
 

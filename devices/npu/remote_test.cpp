@@ -345,7 +345,7 @@ TEST_F(NpuRemote, ARefusalCarriesTheDriversWords) {
   ZeroContext context(core);
   void* const nothing = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT_THAT(error_of([&] { context.create_tensor(element::f32, {1024}, nothing, MemType::CPU_VA); }).what(),
-              HasSubstr("whole pages that are mapped and readable"));
+              HasSubstr("imported where it is mapped and readable"));
   ::munmap(nothing, 4096);
 }
 

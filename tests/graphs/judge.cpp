@@ -64,6 +64,8 @@ std::shared_ptr<Model> with_other_shapes(const Model& model, const std::vector<b
     try {
       auto other = model.clone();
       other->reshape(shapes);
+      // Reshape nodes that state the batch were changed; an open model has them as they are.
+      if (other->get_ordered_ops().size() != model.get_ordered_ops().size()) continue;
       evaluate(*other, random_inputs(*other, seed));
       return other;
     } catch (const Error&) {

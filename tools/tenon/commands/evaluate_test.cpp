@@ -190,7 +190,8 @@ TEST_F(Evaluate, SaysWhatIsWrong) {
   expect_one_message(tool("evaluate '" + cases("mot17-0") + "' ."), "MOT17-00.txt\" is missing");
   expect_one_message(tool("evaluate gt.txt twice.txt --report gt.txt"), "gt.txt");
   EXPECT_EQ(text_of(file("gt.txt")), "1,1,0,0,10,10\n");
-  EXPECT_EQ(left_behind(), (std::vector<std::string>{"bad.json", "far.txt", "gt.txt", "twice.txt"}));
+  EXPECT_EQ(left_behind(),
+            (std::vector<std::string>{"bad.json", "cat.jsonl", "far.txt", "gt.txt", "none.json", "twice.txt"}));
 }
 
 }  // namespace evaluate_test

@@ -85,7 +85,7 @@ def main(tenon, models):
                 raise SystemExit("tenon run does not read the frames in place: " + run.stdout + run.stderr)
             again = subprocess.run([tenon, "serve-frames", models / "demo.mp4", "--socket", "frames.sock"], capture_output=True, text=True,
                                    timeout=PATIENCE_S)
-            if again.returncode == 0 or "a process listens" not in again.stderr:
+            if again.returncode == 0 or "the socket of another process" not in again.stderr:
                 raise SystemExit("a second decoder takes the socket: " + again.stderr)
         finally:
             for process in processes:

@@ -33,7 +33,7 @@ inline bool is_secret_name(std::string_view name) {
 
 }  // namespace detail
 
-/// `text` with "***" in place of the user and the password of each address in it (rtsp://USER:PASSWORD@HOST), and of the values of
+/// `text` with "***" in place of the user and the password of each address in it (rtsp, http and others), and of the values of
 /// ?password= and the like. @thread any.
 inline std::string without_credentials(std::string_view text) {
   std::string made;

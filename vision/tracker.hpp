@@ -28,7 +28,7 @@ struct TrackerOptions {
   std::uint32_t confirm_pictures = 1;
   /// An object may change its label. Otherwise labels are tracked apart.
   bool across_labels = false;
-  /// @name Objects with features (Appearance). @{
+  // Objects with features (Appearance).
   /// The maximum distance of the features of one object: half of one minus their cosine, 0..1.
   float appearance_threshold = 0.25f;
   /// The minimum overlap of objects that are seen in sequence for their features to count.
@@ -38,7 +38,6 @@ struct TrackerOptions {
   float appearance_reach = 0;
   /// How much of an object's old features stays when it is found again, 0..1.
   float appearance_momentum = 0.9f;
-  /// @}
 };
 
 /// What the detections of a picture look like, as a model for re-identification says: one row of `length` numbers for each. A row of

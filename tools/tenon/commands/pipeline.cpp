@@ -138,9 +138,10 @@ void write_metrics(const std::string& path, const PipelineReport& report) {
   file.commit();
 }
 
-/// Waits for the pipeline's end, the time limit or Ctrl-C. Calls `tick` ten times a second.
+/// Waits for the pipeline's end, the time limit or Ctrl-C. Calls `tick` ten times a second. @return whether all that was in flight was
+/// finished.
 template <typename Tick>
-void run_until_end(elements::Pipeline& pipeline, double duration_s, Tick tick) {
+bool run_until_end(elements::Pipeline& pipeline, double duration_s, Tick tick) {
   const auto begin = Clock::now();
   const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(duration_s));
   pipeline.start();
@@ -148,7 +149,9 @@ void run_until_end(elements::Pipeline& pipeline, double duration_s, Tick tick) {
     if (Interrupt::requested() || (duration_s > 0 && Clock::now() - begin >= limit)) break;
     tick();
   }
-  pipeline.stop(Clock::now() + kStopping);
+  const auto deadline = Clock::now() + kStopping;
+  pipeline.stop(deadline);
+  return Clock::now() < deadline;
 }
 
 /// The port that --metrics names; nothing if it names a file. @errors CLI::ValidationError: a number that is no port
@@ -278,7 +281,7 @@ void run(const PipelineOptions& options) {
   if (!options.sources.empty())
     followed.emplace_back(pipeline, sources_of_list(options.sources, as_read), std::map<std::string, WantedSource>(),
                           say);
-  run_until_end(pipeline, options.duration_s, [&] {
+  const bool is_whole = run_until_end(pipeline, options.duration_s, [&] {
     watchers.tick();
     for (FollowedSources& one : followed) one.tick();
   });
@@ -293,6 +296,12 @@ void run(const PipelineOptions& options) {
     trace_file.commit();
   }
   report_failures(*report, watchers.told());
+  if (!is_whole)
+    throw Error(
+        Code::kDeadlineExceeded,
+        fmt::format("what was in flight did not end within {} s of the stop and was dropped: files that were being "
+                    "written are not complete, or not there; shorter queues before slow elements help",
+                    kStopping.count()));
   if (report->interrupted) throw CLI::RuntimeError(Interrupt::status());
 }
 

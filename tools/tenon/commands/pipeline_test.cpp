@@ -249,6 +249,16 @@ TEST_F(PipelineCommand, WritesATraceAndMetrics) {
   expect_one_message(tool("pipeline p.json --metrics p.json"), "--metrics");
 }
 
+TEST_F(PipelineCommand, WhatAStopDropsIsAnError) {
+  write_clip("a.mp4", 64, 48, 5);
+  write(
+      "slow.json",
+      R"({"nodes": [{"element": "file", "parameters": {"path": "a.mp4", "loop": true, "realtime": true}}, {"element": "throttle", "parameters": {"fps": 0.05, "how": "wait"}}, {"element": "write", "parameters": {"path": "o.mp4"}}]})");
+  const Outcome done = tool("pipeline slow.json -q --duration 1");
+  EXPECT_NE(done.status, 0);
+  EXPECT_THAT(done.err, HasSubstr("did not end within 10 s of the stop"));
+}
+
 TEST_F(PipelineCommand, TheExamplesRun) {
   for (const auto& entry : fs::directory_iterator(from_environment("TENON_SOURCE_DIR") + "/examples/pipelines")) {
     const std::string path = "'" + entry.path().string() + "'";

@@ -168,6 +168,10 @@ TEST(AddedSources, AreWorkedOnLikeTheOthers) {
   EXPECT_FALSE(pipeline.wait(Clock::now() + 1ms)) << "it stays open";
   EXPECT_TRUE(pipeline.remove_source("third", soon()));
   EXPECT_TRUE(pipeline.remove_source("camera", soon()));
+  EXPECT_TRUE(holds_soon([&] {
+    const std::lock_guard lock(seen.mutex);
+    return seen.ends[0] == 1;
+  })) << "frames that a planned source gave are finished a moment later";
   const std::int64_t camera = seen.count(0);
   EXPECT_TRUE(pipeline.remove_source("second", soon()));
   EXPECT_THAT(pipeline.sources(), IsEmpty());

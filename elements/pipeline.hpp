@@ -84,8 +84,8 @@ class TENON_API Pipeline {
   /// an element that joins streams; as make_element(). Nothing has changed then.
   /// @cost makes elements and starts threads in the caller's.
   std::uint32_t add_source(const NodeSpec& source, const std::string& like = {});
-  /// Ends a source, planned or added, also while it opens. Frames that it gave are finished. What an added source had is freed, and its name
-  /// may be used again.
+  /// Ends a source, planned or added, also while it opens. Frames that it gave are finished, those of a planned one a moment later. What an
+  /// added source had is freed, and its name may be used again.
   /// @return False: the deadline came first, or an element calls this from a thread of the pipeline, which does not wait; the source ends
   /// later.
   /// @errors kNotFound: no such source, or it was removed before.

@@ -296,12 +296,14 @@ void run(const PipelineOptions& options) {
     trace_file.commit();
   }
   report_failures(*report, watchers.told());
-  if (!is_whole)
-    throw Error(
-        Code::kDeadlineExceeded,
-        fmt::format("what was in flight did not end within {} s of the stop and was dropped: files that were being "
-                    "written are not complete, or not there; shorter queues before slow elements help",
-                    kStopping.count()));
+  if (!is_whole) {
+    const std::string text = fmt::format(
+        "what was in flight did not end within {} s of the stop and was dropped: files that were being written are not "
+        "complete, or not there; shorter queues before slow elements help",
+        kStopping.count());
+    if (!report->interrupted) throw Error(Code::kDeadlineExceeded, text);
+    fmt::print(stderr, "tenon: {}\n", text);
+  }
   if (report->interrupted) throw CLI::RuntimeError(Interrupt::status());
 }
 

@@ -118,6 +118,7 @@ TEST_F(GvaLines, AreRunAsDocumented) {
       EXPECT_NEAR(object["detection"]["bounding_box"]["y_max"].get<double>() * 720,
                   object["y"].get<double>() + object["h"].get<double>(), 0.51);
     }
+    if (number > kFrames) continue;  // More may pass before the end is known.
     for (const Json& there : there_are) {
       if (there.value("difficult", false)) continue;
       ++wanted;

@@ -10,6 +10,7 @@
 #include <tenon/core/file.hpp>
 #include <tenon/core/mapped_file.hpp>
 #include <tenon/core/platform/files.hpp>
+#include <tenon/core/testing/in_a_folder.hpp>
 #include <tenon/core/used_files.hpp>
 #include <tenon/tests/support/error_of.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
@@ -22,22 +23,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class Files : public ::testing::Test {
- protected:
-  std::vector<std::string> names() const {
-    std::error_code error;
-    std::vector<std::string> all;
-    for (const auto& file : list_folder(folder, error)) all.push_back(file.filename().string());
-    std::sort(all.begin(), all.end());
-    return all;
-  }
-  static std::string text_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  const TemporaryFolder temporary;
-  const fs::path folder = temporary.path();
-};
+class Files : public tenon_test::InAFolder {};
 
 TEST_F(Files, AFolderIsNoFile) {
   const auto says =

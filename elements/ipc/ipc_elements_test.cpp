@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <stdlib.h>
 
 #include <chrono>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include <tenon/elements/testing/run.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/ipc/ipc.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::elements {
 namespace ipc_test {
@@ -30,13 +30,6 @@ constexpr FrameInfo kInfo{kGray8, 32, 16};
 
 class IpcElements : public ::testing::Test {
  protected:
-  IpcElements() {
-    char name[] = "/tmp/tenon_ipc_XXXXXX";
-    folder_ = ::mkdtemp(name);
-    socket_ = folder_ + "/frames";
-  }
-  ~IpcElements() override { std::filesystem::remove_all(folder_); }
-
   /// `count` frames from a pool with descriptors, each filled with its number.
   NodeSpec counted(int count) {
     return node_of(source_of("counted", {kInfo, 25}, [this, count](Deadline deadline) -> std::optional<Frame> {
@@ -48,7 +41,8 @@ class IpcElements : public ::testing::Test {
     }));
   }
 
-  std::string folder_, socket_;
+  const TemporaryFolder temporary_;
+  const std::string socket_ = temporary_.path() / "frames";
   int given_ = 0;
   Requirements wanted_ = tenon::ipc::Publisher::wanted();
   cpu::FramePool pool_{kInfo, wanted_, 24};

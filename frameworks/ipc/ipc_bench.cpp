@@ -21,6 +21,7 @@
 #include <tenon/frameworks/ipc/ipc.hpp>
 
 #include <tenon/frameworks/ipc/testing/peer.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace {
 
@@ -129,9 +130,8 @@ void RoundTripFences(benchmark::State& state) {
 BENCHMARK(RoundTripFences)->Name("Ipc/link/1080p_nv12/fences")->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 void Published(benchmark::State& state) {
-  char folder[] = "/tmp/tenon_ipc_XXXXXX";
-  if (!::mkdtemp(folder)) throw std::runtime_error("no folder");
-  const std::string path = std::string(folder) + "/frames";
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "frames";
   {
     tenon_test::PeerProcess reader([&](ipc::Link&) {
       ipc::Subscriber subscriber(path, Clock::now() + 10s);
@@ -149,7 +149,6 @@ void Published(benchmark::State& state) {
     for (auto _ : state) publisher.publish(pool.acquire());  // Waits until the frame before came back.
     (void)publisher.end(Clock::now() + 10s);
   }
-  ::rmdir(folder);
 }
 BENCHMARK(Published)->Name("Ipc/publisher/1080p_nv12")->UseRealTime()->Unit(benchmark::kMicrosecond);
 

@@ -25,6 +25,7 @@
 #include <tenon/frameworks/ipc/ipc.hpp>
 
 #include <tenon/frameworks/ipc/testing/peer.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::ipc {
 namespace publisher_test {
@@ -36,14 +37,7 @@ constexpr FrameInfo kInfo{kGray8, 64, 48};
 
 class IpcPublisher : public ::testing::Test {
  protected:
-  IpcPublisher() {
-    char name[] = "/tmp/tenon_ipc_XXXXXX";
-    folder_ = ::mkdtemp(name);
-    path_ = folder_ + "/frames";
-    wanted_.fd = FdKind::kMemfd;
-  }
-  ~IpcPublisher() override { std::filesystem::remove_all(folder_); }
-
+  IpcPublisher() { wanted_.fd = FdKind::kMemfd; }
   static Deadline soon() { return Clock::now() + 10s; }
   Subscriber subscriber() {
     Subscriber made(path_, soon());
@@ -80,7 +74,8 @@ class IpcPublisher : public ::testing::Test {
     return Code::kOk;
   }
 
-  std::string folder_, path_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path(), path_ = folder_ + "/frames";
   Requirements wanted_;
   cpu::FramePool pool_{kInfo, Publisher::wanted(), 6};
 };

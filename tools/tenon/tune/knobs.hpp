@@ -17,8 +17,8 @@ struct Knob {
   std::vector<std::string> values;
 };
 
-/// The knobs of a pipeline, those that change most first: of models the device, streams, threads, requests and batch; of converters where they work;
-/// of decoders where they work and their threads; of queues their size.
+/// The knobs of a pipeline, those that change most first: the device, streams, threads, requests and batch of each model; where each converter
+/// works; where each decoder works, and its threads; the size of each queue.
 /// @param spec        As named() gives it.
 /// @param devices     Devices that models may be moved to.
 /// @param processors  Processors of this machine.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dma-bufs for the conformance suite: from every allocator on this machine, and imported ones.
 #include <atomic>
-#include <fstream>
 
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 
@@ -62,14 +61,6 @@ class DmabufUnderTest final : public conformance::FrameworkUnderTest {
     throw Error(Code::kUnavailable, "dmabuf: " + std::string(variant) + " is gone");
   }
 
-  /// Mappings of dma-bufs and stand-ins, as counted by the kernel; the suite counts descriptors.
-  std::size_t live_objects() const override {
-    std::ifstream maps("/proc/self/maps");
-    std::size_t count = 0;
-    for (std::string line; std::getline(maps, line);)
-      count += line.find("/dmabuf:") != std::string::npos || line.find("/memfd:tenon") != std::string::npos;
-    return count;
-  }
   bool fail_native_call(std::size_t n) override {
     failed = false;
     countdown = static_cast<long>(n);

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <variant>
@@ -168,13 +167,6 @@ class IpcUnderTest final : public conformance::FrameworkUnderTest {
                                       const Requirements& wanted) override {
     if (variant == "received") return {peer().memory(context, std::max<std::size_t>(wanted.size_bytes, 1)), {}};
     return {context->allocate(wanted), {}};
-  }
-  /// Mappings of memfds; the suite counts descriptors.
-  std::size_t live_objects() const override {
-    std::ifstream maps("/proc/self/maps");
-    std::size_t count = 0;
-    for (std::string line; std::getline(maps, line);) count += line.find("/memfd:tenon") != std::string::npos;
-    return count;
   }
   bool fail_native_call(std::size_t n) override {
     failed = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Surfaces for the conformance suite: made here, an application's, and imported over dma-bufs.
 #include <atomic>
-#include <fstream>
 #include <string>
 
 #include <tenon/frameworks/dmabuf/context.hpp>
@@ -88,14 +87,6 @@ class VaapiUnderTest final : public conformance::FrameworkUnderTest {
     return vaapi::adopt(context, id);
   }
 
-  /// Surfaces of the software driver, by their mappings.
-  std::size_t live_objects() const override {
-    std::ifstream maps("/proc/self/maps");
-    std::size_t count = 0;
-    for (std::string line; std::getline(maps, line);)
-      count += line.find("/dmabuf:") != std::string::npos || line.find("/memfd:tenon") != std::string::npos;
-    return count;
-  }
   bool fail_native_call(std::size_t n) override {
     failed = false;
     countdown = static_cast<long>(n);
@@ -136,7 +127,6 @@ class ProcessedUnderTest final : public conformance::FrameworkUnderTest {
     const vaapi::FormatMapping* mapping = vaapi::find_mapping(info.format);
     return mapping && display.has_format(mapping->va) ? processed(info) : Frame();
   }
-  std::size_t live_objects() const override { return surfaces_.live_objects(); }
   std::vector<conformance::Exclusion> exclusions() const override {
     std::vector<conformance::Exclusion> all = surfaces_.exclusions();
     all.push_back(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frameworks under test, and the counts that the suite takes of the process.
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 #include <tenon/core/platform/files.hpp>
 #include <tenon/tests/conformance/suite.hpp>
@@ -26,6 +28,14 @@ bool add(std::unique_ptr<FrameworkUnderTest> framework) {
 const std::vector<std::unique_ptr<FrameworkUnderTest>>& all() { return registry(); }
 
 std::size_t open_descriptors() { return platform::open_descriptor_count(); }
+
+std::size_t shared_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);)
+    count += line.find("/dmabuf:") != std::string::npos || line.find("/memfd:tenon") != std::string::npos;
+  return count;
+}
 
 std::string excluded(const FrameworkUnderTest& framework, std::string_view test) {
   for (const Exclusion& exclusion : framework.exclusions()) {

@@ -17,6 +17,8 @@
 namespace tenon::conformance {
 
 std::size_t open_descriptors();
+/// Mappings of dma-bufs and of memfds of this library, as the kernel lists them: a millisecond where many libraries are loaded.
+std::size_t shared_mappings();
 /// The reason why `test` does not apply to `framework`; empty if it does.
 std::string excluded(const FrameworkUnderTest& framework, std::string_view test);
 /// Bytes that depend on every bit of position and seed: a shifted or stale buffer does not match.
@@ -28,7 +30,7 @@ std::vector<std::byte> content(const Tensor& tensor);
 std::vector<TensorInfo> sample_infos();
 std::vector<PixelFormat> sample_formats();
 
-/// Live objects of all frameworks and open descriptors: equal counts before and after mean released, once each.
+/// Live objects of all frameworks, open descriptors and shared mappings: equal counts before and after mean released, once each.
 struct Census {
   std::vector<std::size_t> counts;
   friend bool operator==(const Census&, const Census&) = default;
@@ -49,6 +51,7 @@ inline Census take_census() {
   drain_deferred(default_deadline());
   for (const auto& framework : all()) census.counts.push_back(framework->live_objects());
   census.counts.push_back(open_descriptors());
+  census.counts.push_back(shared_mappings());
   return census;
 }
 /// The census as soon as it is `expected`, else after two seconds: drivers release objects on threads of their own.

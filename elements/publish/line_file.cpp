@@ -17,6 +17,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/platform/files.hpp>
 #include <tenon/core/policy.hpp>
 
 namespace tenon {
@@ -51,26 +52,6 @@ class NoPipeSignal {
   bool was_pending_ = false;
 };
 
-Code code_of(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return Code::kNotFound;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-    case EISDIR:
-      return Code::kPermissionDenied;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-    case EMFILE:
-      return Code::kResourceExhausted;
-    default:
-      return Code::kUnavailable;
-  }
-}
-
 std::string reason_of(int error) {
   if (error == ENXIO) return "the pipe has no reader; start the reader first";
   if (error == EPIPE) return "its reader has gone";
@@ -84,7 +65,8 @@ LineFile::LineFile(std::string path, bool append) : path_(std::move(path)) {
   fd_ = UniqueFd(path_ == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path_.c_str(), mode, 0666));
   if (fd_.get() < 0) {
     const int error = errno;
-    throw Error(code_of(error), "json: \"" + path_ + "\" cannot be written: " + reason_of(error), "open", error);
+    throw Error(platform::code_of(error), "json: \"" + path_ + "\" cannot be written: " + reason_of(error), "open",
+                error);
   }
   struct stat state {};
   is_regular_ = path_ != "-" && ::fstat(fd_.get(), &state) == 0 && S_ISREG(state.st_mode);
@@ -131,7 +113,8 @@ void LineFile::wait_for_room() const {
 void LineFile::fail(int error) {
   std::string rest;
   if (is_regular_ && ::ftruncate(fd_.get(), size_) == 0) rest = "; it ends with the last whole line";
-  throw Error(code_of(error), "json: writing to \"" + path_ + "\": " + reason_of(error) + rest, "write", error);
+  throw Error(platform::code_of(error), "json: writing to \"" + path_ + "\": " + reason_of(error) + rest, "write",
+              error);
 }
 
 }  // namespace publish

@@ -79,6 +79,7 @@ TENON_INLINE Code code_of(int error) {
     case EACCES:
     case EPERM:
     case EROFS:
+    case EISDIR:
       return Code::kPermissionDenied;
     case ENOMEM:
     case EMFILE:

@@ -19,9 +19,10 @@
 
 #include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/platform/modules.hpp>
 
 extern "C" {
-#include <libavdevice/avdevice.h>
+#include <libavdevice/version.h>
 #include <libavutil/opt.h>
 }
 
@@ -30,14 +31,31 @@ inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
+/// Adds FFmpeg's capture devices to its demuxers. Their library brings a hundred others and is half of a program's start, so it is loaded where
+/// a device is asked for, and stays. @return why it cannot be loaded, or nothing.
+TENON_INLINE std::string load_devices() {
+  std::string why;
+  void* const library = platform::load_module("libavdevice.so." AV_STRINGIFY(LIBAVDEVICE_VERSION_MAJOR), false, why);
+  if (!library) return why;
+  if (void* const add = platform::symbol_of(library, "avdevice_register_all")) reinterpret_cast<void (*)()>(add)();
+  return {};
+}
+
+TENON_INLINE const AVInputFormat* demuxer_of(const std::string& format, const std::string& source) {
+  if (const AVInputFormat* known = av_find_input_format(format.c_str())) return known;
+  const std::string why = load_devices();
+  if (const AVInputFormat* device = av_find_input_format(format.c_str())) return device;
+  throw Error(Code::kNotFound, source + ": this FFmpeg has no input \"" + format +
+                                   "\"; `ffmpeg -demuxers -devices` lists what it has" +
+                                   (why.empty() ? "" : "; its library of devices cannot be loaded: " + why));
+}
+
 TENON_INLINE Input::Input(const std::string& name, const Options& options, AVMediaType type)
     : address_(name),
       name_(without_credentials(name)),
       type_(type),
       cancelled_(options.cancelled),
       kind_(type == AVMEDIA_TYPE_AUDIO ? "audio" : "video") {
-  static const bool registered = [] { return avdevice_register_all(), true; }();
-  (void)registered;
   deadline_ = Clock::now() + options.open_timeout;
   read_timeout_ = std::chrono::duration_cast<Clock::duration>(options.read_timeout);
   try {
@@ -125,14 +143,7 @@ TENON_INLINE void Input::open(const Options& options) {
   std::string format = options.format;
   const bool is_path = name_.find("://") == std::string::npos && format.empty();
   if (is_path) url = check_path(format);
-  const AVInputFormat* demuxer = nullptr;
-  if (!format.empty()) {
-    demuxer = av_find_input_format(format.c_str());
-    if (!demuxer) {
-      throw Error(Code::kNotFound, kind_ + " \"" + name_ + "\": this FFmpeg has no input \"" + format +
-                                       "\"; `ffmpeg -demuxers -devices` lists what it has");
-    }
-  }
+  const AVInputFormat* const demuxer = format.empty() ? nullptr : demuxer_of(format, kind_ + " \"" + name_ + "\"");
   Dictionary dictionary;
   for (const auto& [key, value] : options.input) dictionary.set(key, value);
   const bool device = demuxer && demuxer->priv_class && AV_IS_INPUT_DEVICE(demuxer->priv_class->category);

@@ -81,11 +81,15 @@ function(_tenon_precompile test)
 endfunction()
 
 # tenon_add_test(NAME x_test SOURCES ... LINK ... [LABELS core] [ENV A=1] [TIMEOUT s] [DEPENDS targets] [FIXTURES f] [NO_MAIN]
-#                [EXPORTS: its functions answer those of libraries]); does nothing without SOURCES.
+#                [EXPORTS: its functions answer those of libraries] [QUARTERS: of its cases, CI and ./dev test run a quarter each day]);
+# does nothing without SOURCES.
 function(tenon_add_test)
-  cmake_parse_arguments(A "NO_MAIN;EXPORTS" "NAME;TIMEOUT" "SOURCES;LINK;LABELS;ENV;DEPENDS;FIXTURES" ${ARGN})
+  cmake_parse_arguments(A "NO_MAIN;EXPORTS;QUARTERS" "NAME;TIMEOUT" "SOURCES;LINK;LABELS;ENV;DEPENDS;FIXTURES" ${ARGN})
   if(NOT TENON_BUILD_TESTS OR NOT A_SOURCES)
     return()
+  endif()
+  if(A_QUARTERS)
+    list(APPEND A_SOURCES "${PROJECT_SOURCE_DIR}/tests/support/quarter.cpp")
   endif()
   add_executable(${A_NAME} ${A_SOURCES})
   target_compile_options(${A_NAME} PRIVATE ${TENON_TEST_OPTIONS})

@@ -227,6 +227,23 @@ TEST(IpcLink, SaysThatTheOtherEndIsGone) {
   EXPECT_THROW((void)theirs.send(frame, 1), Error);
 }
 
+/// The kernel tells the other end first that messages were left unread.
+TEST(IpcLink, BringsWhatWasSentBeforeTheOtherEndWentWithMessagesUnread) {
+  auto [ours, theirs] = Link::pair();
+  ASSERT_TRUE(ours.send_hello({}));
+  ASSERT_TRUE(theirs.send_hello({}));
+  ASSERT_TRUE(theirs.send_end());
+  { const Link gone = std::move(theirs); }
+  EXPECT_TRUE(std::holds_alternative<Stream>(ours.receive(Clock::now() + 5s).value()));
+  EXPECT_TRUE(std::holds_alternative<Ended>(ours.receive(Clock::now() + 5s).value()));
+  try {
+    (void)ours.receive(Clock::now() + 5s);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+  }
+}
+
 TEST(IpcLink, RefusesToSendWhatHasNoDescriptor) {
   auto [ours, theirs] = Link::pair();
   EXPECT_THROW((void)ours.send(Frame::allocate(kInfo), 1), Error);

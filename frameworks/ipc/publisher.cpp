@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,31 +39,10 @@ struct Subscription {
   Deadline greets_until;
   bool has_greeted = false;
   bool is_gone = false;
+  std::optional<Deadline> ends_until;  ///< It is to be told of the end until then, and its socket is full.
   std::vector<Held> held;
 
   Subscription(Link made, Deadline greets_until) : link(std::move(made)), greets_until(greets_until) {}
-};
-
-/// The file of a socket: removed with this object, unless another process has put its own there.
-class SocketFile {
- public:
-  explicit SocketFile(const std::string& path) : path_(path) {
-    struct stat status {};
-    if (::lstat(path_.c_str(), &status) == 0) device_ = status.st_dev, inode_ = status.st_ino;
-  }
-  SocketFile(const SocketFile&) = delete;
-  SocketFile& operator=(const SocketFile&) = delete;
-  ~SocketFile() {
-    struct stat status {};
-    if (::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
-      (void)::unlink(path_.c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
 };
 
 /// `time` from now, or the last moment there is.
@@ -83,10 +61,7 @@ TENON_INLINE bool is_readable(int fd) {
 class Publisher::State {
  public:
   State(const std::string& path, const PublisherOptions& options)
-      : options_(options),
-        listener_(detail::listen_at(path)),
-        file_(path),
-        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      : options_(options), listener_(path), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!wake_) throw Error(Code::kResourceExhausted, "ipc: no descriptor left", "eventfd", errno);
     router_.add(ipc::context());
     router_.add(dmabuf::context());
@@ -143,12 +118,18 @@ class Publisher::State {
 
   bool end(Deadline deadline) {
     std::unique_lock lock(mutex_);
-    for (const auto& one : subscriptions_)
-      if (!one->is_gone && one->has_greeted) (void)one->link.send_end();
-    return room_.wait_until(lock, options_.stop, deadline, [&] {
+    const std::uint64_t untold = untold_;
+    for (const auto& one : subscriptions_) {
+      if (one->is_gone || !one->has_greeted) continue;
+      one->ends_until = detail::after(options_.patience);
+      tell_end(*one);
+    }
+    wake();  // The thread tells those whose sockets are full.
+    const bool is_settled = room_.wait_until(lock, options_.stop, deadline, [&] {
       return std::all_of(subscriptions_.begin(), subscriptions_.end(),
-                         [](const auto& one) { return one->is_gone || one->held.empty(); });
+                         [](const auto& one) { return one->is_gone || (one->held.empty() && !one->ends_until); });
     });
+    return is_settled && untold_ == untold;
   }
 
   PublisherReport report() const {
@@ -158,7 +139,7 @@ class Publisher::State {
     for (const auto& one : subscriptions_) told.held += one->held.size();
     return told;
   }
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return listener_.path(); }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -226,6 +207,13 @@ class Publisher::State {
     return true;
   }
 
+  /// Tells a subscriber of the end, if it is to be told and its socket has room.
+  void tell_end(detail::Subscription& one) {
+    if (!one.ends_until || !one.link.send_end()) return;
+    one.ends_until.reset();
+    room_.notify_all();
+  }
+
   /// Ends a subscription; what it holds comes back. The thread removes it when publish() has it not in hand.
   void drop(detail::Subscription& one) {
     if (one.is_gone) return;
@@ -242,7 +230,7 @@ class Publisher::State {
     while (!stop.stop_requested()) {
       entries.clear();
       entries.push_back({wake_.get(), POLLIN, 0});
-      entries.push_back({listener_.get(), POLLIN, 0});
+      entries.push_back({listener_.fd(), POLLIN, 0});
       const Deadline until = add_entries(entries);
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
       (void)::poll(entries.data(), entries.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
@@ -264,8 +252,9 @@ class Publisher::State {
     Deadline until = Clock::now() + std::min<std::chrono::nanoseconds>(options_.patience, std::chrono::seconds(1));
     for (const auto& one : subscriptions_) {
       if (one->is_gone) continue;
-      entries.push_back({one->link.borrow_fd(), POLLIN, 0});
+      entries.push_back({one->link.borrow_fd(), static_cast<short>(one->ends_until ? POLLIN | POLLOUT : POLLIN), 0});
       if (!one->has_greeted) until = std::min(until, one->greets_until);
+      if (one->ends_until) until = std::min(until, *one->ends_until);
       for (const detail::Held& held : one->held) {
         until = std::min(until, held.until);
         for (const UniqueFd& fence : held.fences) entries.push_back({fence.get(), POLLIN, 0});
@@ -275,7 +264,7 @@ class Publisher::State {
   }
 
   void accept() {
-    UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    UniqueFd socket(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       // Without descriptors the connection stays in the queue, and poll() would return at once again.
       if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -307,6 +296,7 @@ class Publisher::State {
         if (!message) break;
         take(one, *message);
       }
+      tell_end(one);
     } catch (const Error& error) {
       if (error.code() != Code::kUnavailable) ++report_.violations;
       settle(one, now);  // What it gave back before it went is returned, not lost.
@@ -314,6 +304,10 @@ class Publisher::State {
     }
     if (!one.is_gone && !one.has_greeted && one.greets_until <= now) {
       ++report_.refused;
+      drop(one);
+    }
+    if (!one.is_gone && one.ends_until && *one.ends_until <= now) {
+      ++untold_;  // It does not read: it will find the connection closed, without an end.
       drop(one);
     }
     settle(one, now);
@@ -349,13 +343,13 @@ class Publisher::State {
       is_freed = true;
       return true;
     });
+    if (is_late && one.ends_until && !one.is_gone) ++untold_;
     if (is_late) drop(one);
     if (is_freed) room_.notify_all();
   }
 
   const PublisherOptions options_;
-  const UniqueFd listener_;
-  const detail::SocketFile file_;
+  const detail::Listener listener_;
   const UniqueFd wake_;
   Router router_;
   std::uint64_t last_context_ = UINT64_MAX;
@@ -364,6 +358,7 @@ class Publisher::State {
   std::vector<std::unique_ptr<detail::Subscription>> subscriptions_;
   bool is_publishing_ = false;
   std::uint64_t sequence_ = 0;
+  std::uint64_t untold_ = 0;  ///< Subscribers that were disconnected without being told of the end.
   PublisherReport report_;
   std::jthread thread_;
 };

@@ -8,6 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -411,6 +413,106 @@ TEST_F(IpcPublisher, OwnsItsSocketAndNothingElse) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/y")) << "the socket stays";
 }
 
+TEST_F(IpcPublisher, OneOfSeveralThatBeginTogetherGetsThePath) {
+  constexpr int kRounds = 300, kPublishers = 4;
+  std::barrier together(kPublishers);
+  for (int round = 0; round < kRounds; ++round) {
+    // As a killed process leaves it: nothing listens there any more.
+    const UniqueFd left(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path_.copy(address.sun_path, sizeof address.sun_path - 1);
+    ASSERT_EQ(::bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    std::vector<std::optional<Publisher>> made(kPublishers);
+    std::vector<Code> codes(kPublishers, Code::kOk);
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < kPublishers; ++i) {
+      threads.emplace_back([&, i] {
+        together.arrive_and_wait();
+        try {
+          made[i].emplace(path_);
+        } catch (const Error& error) {
+          codes[i] = error.code();
+        }
+      });
+    }
+    threads.clear();
+    ASSERT_EQ(std::count(codes.begin(), codes.end(), Code::kOk), 1) << "round " << round;
+    ASSERT_EQ(std::count(codes.begin(), codes.end(), Code::kAlreadyExists), kPublishers - 1) << "round " << round;
+    Subscriber one = subscriber();
+    for (std::optional<Publisher>& each : made) {
+      if (each) {
+        ASSERT_TRUE(each->wait_for_subscribers(1, soon())) << "the path leads to another one";
+      }
+    }
+    made.clear();
+    ASSERT_TRUE(std::filesystem::is_empty(folder_)) << "round " << round;
+  }
+}
+
+TEST_F(IpcPublisher, LocksItsPath) {
+  const std::string lock = path_ + ".lock";
+  ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
+  EXPECT_EQ(code_of_publisher(path_), Code::kInvalidArgument);
+  EXPECT_TRUE(std::filesystem::exists(lock)) << "a file of others was removed";
+  std::filesystem::remove(lock);
+  std::filesystem::create_symlink(folder_ + "/elsewhere", lock);
+  EXPECT_NE(code_of_publisher(path_), Code::kOk) << "a link was followed";
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/elsewhere"));
+  std::filesystem::remove(lock);
+  std::ofstream(lock).close();  // A killed process leaves its lock behind, unlocked.
+  {
+    const Publisher publisher(path_);
+    EXPECT_EQ(code_of_publisher(path_), Code::kAlreadyExists);
+    EXPECT_TRUE(std::filesystem::exists(lock));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+/// How a subscriber sees that nothing comes any more.
+enum class Seen : std::uint8_t { kNothing, kEnd, kDeath };
+Seen end_seen_by(Subscriber& one) {
+  try {
+    while (one.read(Clock::now() + 2s)) {
+    }
+    return Seen::kEnd;
+  } catch (const Error& error) {
+    return error.code() == Code::kUnavailable ? Seen::kDeath : Seen::kNothing;
+  }
+}
+
+TEST_F(IpcPublisher, TellsOfTheEndThroughASocketThatIsFull) {
+  PublisherOptions options;
+  options.max_held = 2000;  // More than the socket has room for.
+  options.patience = 10s;
+  Publisher publisher(path_, options);
+  Subscriber late = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  const Frame same = frame(1);
+  while (publisher.report().left_out == 0) publisher.publish(same);
+  const std::jthread reading([&] {
+    std::this_thread::sleep_for(200ms);
+    EXPECT_EQ(end_seen_by(late), Seen::kEnd);
+  });
+  EXPECT_TRUE(publisher.end(soon()));
+  EXPECT_EQ(publisher.report().held, 0u);
+  expect_balanced(publisher.report());
+}
+
+TEST_F(IpcPublisher, DoesNotWaitForeverToTellOfTheEnd) {
+  PublisherOptions options;
+  options.max_held = 2000;
+  options.patience = 500ms;
+  Publisher publisher(path_, options);
+  Subscriber silent = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  const Frame same = frame(1);
+  while (publisher.report().left_out == 0) publisher.publish(same);
+  EXPECT_FALSE(publisher.end(soon())) << "it was not told";
+  EXPECT_EQ(publisher.report().subscribers, 0u);
+  EXPECT_EQ(end_seen_by(silent), Seen::kDeath);
+}
+
 TEST_F(IpcPublisher, HasEndlessPatience) {
   PublisherOptions options;
   options.patience = options.greeting = std::chrono::nanoseconds::max();
@@ -425,7 +527,7 @@ TEST_F(IpcPublisher, HasEndlessPatience) {
 }
 
 TEST_F(IpcPublisher, IsWaitedForWhileManyConnect) {
-  const UniqueFd listener = detail::listen_at(path_);
+  const detail::Listener listener(path_);
   std::vector<UniqueFd> waiting;
   Code code = Code::kOk;
   while (code == Code::kOk && waiting.size() < 1000) {

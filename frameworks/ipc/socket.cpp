@@ -2,6 +2,8 @@
 // The system calls behind sockets that carry packets with descriptors.
 #include <tenon/frameworks/ipc/socket.hpp>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -78,29 +80,69 @@ TENON_INLINE bool is_left_behind(const sockaddr_un& address) {
          (errno == ECONNREFUSED || errno == ENOENT);
 }
 
-TENON_INLINE UniqueFd listen_at(const std::string& path) {
-  const sockaddr_un address = address_of(path);
-  UniqueFd made = make_socket();
+[[noreturn]] TENON_INLINE void fail_taken(const std::string& path) {
+  throw Error(Code::kAlreadyExists,
+              "ipc: the socket of another process is at \"" + path + "\"; choose another path, or end that process");
+}
+
+/// The file that a path names, itself where it is a link; nothing where there is none.
+TENON_INLINE std::optional<FileIdentity> named_file(const std::string& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0) {
-    if (!S_ISSOCK(status.st_mode))
-      throw Error(Code::kInvalidArgument, "ipc: \"" + path + "\" exists and is no socket; it is not replaced");
-    if (!is_left_behind(address))
-      throw Error(Code::kAlreadyExists, "ipc: the socket of another process is at \"" + path +
-                                            "\"; choose another path, or end that process");
-    (void)::unlink(path.c_str());  // Left behind by a process that was killed. If this fails, bind() says why.
+  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileIdentity{status.st_dev, status.st_ino};
+}
+
+TENON_INLINE PathLock::PathLock(const std::string& path) : file_(path + ".lock") {
+  for (;;) {
+    UniqueFd made(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+    if (!made)
+      fail_call(code_of_path(errno), "the lock of a socket, \"" + file_ + "\", cannot be opened", "open", errno);
+    struct stat status {};
+    if (::fstat(made.get(), &status) != 0 || !S_ISREG(status.st_mode))
+      throw Error(Code::kInvalidArgument, "ipc: \"" + file_ + "\" is no plain file, so it cannot lock the socket");
+    if (::flock(made.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) fail_taken(path);
+      fail_call(code_of_path(errno), "\"" + file_ + "\" cannot be locked", "flock", errno);
+    }
+    // The process that had it may have removed the file in between: then another process may lock a new one.
+    if (named_file(file_) == FileIdentity{status.st_dev, status.st_ino}) {
+      fd_ = std::move(made);
+      return;
+    }
   }
+}
+
+TENON_INLINE PathLock::~PathLock() { (void)::unlink(file_.c_str()); }
+
+/// Removes a socket file that a process left behind. @pre the path's lock is held.
+TENON_INLINE void make_way(const std::string& path, const sockaddr_un& address) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return;
+  if (!S_ISSOCK(status.st_mode))
+    throw Error(Code::kInvalidArgument, "ipc: \"" + path + "\" exists and is no socket; it is not replaced");
+  if (!is_left_behind(address)) fail_taken(path);  // A process that takes no lock.
+  (void)::unlink(path.c_str());                    // If this fails, bind() says why.
+}
+
+TENON_INLINE Listener::Listener(const std::string& path) : path_(path) {
+  const sockaddr_un address = address_of(path);
+  lock_.emplace(path);
+  socket_ = make_socket();
+  make_way(path, address);
   // Before bind(), which gives the file the rights of the socket: so no other user connects in between.
-  if (::fchmod(made.get(), 0600) != 0)
-    fail_call(Code::kInternal, "the rights of a socket cannot be set", "fchmod", errno);
-  if (::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+  if (::fchmod(fd(), 0600) != 0) fail_call(Code::kInternal, "the rights of a socket cannot be set", "fchmod", errno);
+  if (::bind(fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     fail_call(code_of_path(errno), "a socket at \"" + path + "\" cannot be made", "bind", errno);
-  if (::listen(made.get(), 16) != 0) {
+  file_ = named_file(path).value_or(FileIdentity{});
+  if (::listen(fd(), 16) != 0) {
     const int error = errno;
     (void)::unlink(path.c_str());
     fail_call(code_of_path(error), "\"" + path + "\" cannot be listened at", "listen", error);
   }
-  return made;
+}
+
+TENON_INLINE Listener::~Listener() {
+  if (named_file(path_) == file_) (void)::unlink(path_.c_str());
 }
 
 TENON_INLINE UniqueFd connect_to(const std::string& path) {
@@ -133,8 +175,15 @@ TENON_INLINE Got take(int socket, Packet& packet) {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   ssize_t size;
-  do size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  while (size < 0 && errno == EINTR);
+  bool was_reset = false;
+  for (;;) {
+    size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (size >= 0) break;
+    // The other end closed with messages unread. Said once, before what it sent until then can be read.
+    const bool is_reset = errno == ECONNRESET && !was_reset;
+    if (errno != EINTR && !is_reset) break;
+    was_reset = was_reset || is_reset;
+  }
   if (size < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Got::kNothing;
     if (errno == ECONNRESET || errno == EPIPE) return Got::kClosed;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -30,13 +31,51 @@ struct Peer {
 
 namespace detail {
 
+/// A file, whatever its name.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
 /// Two connected ends. @errors kResourceExhausted
 std::pair<UniqueFd, UniqueFd> socket_pair();
 
-/// A socket that listens at `path`, which only this user can reach (mode 0600). A socket file that a process left behind is replaced.
-/// @errors kInvalidArgument: a path that is too long, or where another kind of file is; kAlreadyExists: a process has a socket there;
-/// kPermissionDenied, kNotFound, kInternal with the native call.
-UniqueFd listen_at(const std::string& path);
+/// The file `path`.lock, locked while this lives and removed with it. A file of its own, since a socket's file is replaced.
+class PathLock {
+ public:
+  /// @errors kAlreadyExists: a process has the lock; kInvalidArgument: the file is no plain one; kPermissionDenied, kNotFound,
+  /// kResourceExhausted, kInternal with the native call.
+  explicit PathLock(const std::string& path);
+  PathLock(const PathLock&) = delete;
+  PathLock& operator=(const PathLock&) = delete;
+  ~PathLock();
+
+ private:
+  const std::string file_;
+  UniqueFd fd_;
+};
+
+/// A socket that listens at a path, which only this user can reach (mode 0600), with its file, which is removed at the end. A socket
+/// file that a process left behind is replaced. One of several processes that begin together gets the path.
+class Listener {
+ public:
+  /// @errors kInvalidArgument: a path that is too long, or where another kind of file is; kAlreadyExists: a process has a socket there;
+  /// as PathLock.
+  explicit Listener(const std::string& path);
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener();
+
+  int fd() const { return socket_.get(); }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+  UniqueFd socket_;
+  std::optional<PathLock> lock_;
+  FileIdentity file_;  ///< Another process may have put a file of its own there since.
+};
 
 /// @errors kNotFound, kUnavailable: nothing listens there, or too many wait to be accepted; kPermissionDenied;
 /// kInvalidArgument: a path that is too long.

@@ -168,8 +168,11 @@ class Pipeline:
 
 
 def source_of(uri: Path) -> dict:
-    """The source element for a path, a URL, a camera or a GStreamer launch line ("gst: ..."). @errors MissingFile."""
+    """The source element for a path, a URL, a camera, a GStreamer launch line ("gst: ...") or the socket of another process ("ipc:SOCKET").
+    @errors MissingFile."""
     text = os.fsdecode(uri)
+    if text.startswith("ipc:") and not os.path.exists(text):
+        return {"element": "ipc", "parameters": {"socket": text[4:]}}
     if text.startswith("gst:"):
         return {"element": "gst_source", "parameters": {"line": text[4:].strip()}}
     if text.startswith("/dev/video"):
@@ -274,7 +277,8 @@ class Video:
 
 def open(uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
          ahead: int = 4, quality: str = "fast", progress: bool = False, **options: Any) -> Video:
-    """Opens "clip.mp4", "rtsp://...", "/dev/video0", a folder of pictures, or "gst: a launch line" as an iterator of Frames.
+    """Opens "clip.mp4", "rtsp://...", "/dev/video0", a folder of pictures, "gst: a launch line", or "ipc:SOCKET" of a process
+    that serves frames (tenon serve-frames), as an iterator of Frames.
 
     format, width, height: convert frames, by threads beside this one ("rgb24" for frame.numpy()). quality: "fast" gives RGB within 2
     levels of the rounded value, each pixel with the chroma of its block; "exact" rounds and interpolates chroma, in twenty times the

@@ -72,7 +72,7 @@ def sources_of(paths: Union[str, os.PathLike, Iterable]) -> list:
         paths = [paths]
     found: list = []
     for each in map(os.fspath, paths):
-        if "://" in each or each.startswith(("/dev/", "gst:")):
+        if "://" in each or each.startswith(("/dev/", "gst:", "ipc:")):
             found.append(each)
         elif os.path.isdir(each):
             inside = sorted(str(path) for path in Path(each).iterdir() if path.suffix.lower() in SUFFIXES)
@@ -93,8 +93,8 @@ def sources_of(paths: Union[str, os.PathLike, Iterable]) -> list:
 
 
 def is_live(source: str) -> bool:
-    """Whether a source cannot be read again from its beginning: a camera, a launch line, a network stream."""
-    return source.startswith(("/dev/", "gst:")) or source.split("://", 1)[0] in ("rtsp", "rtsps", "rtp", "udp", "srt", "rtmp") and "://" in source
+    """Whether a source cannot be read again from its beginning: a camera, a launch line, another process, a network stream."""
+    return source.startswith(("/dev/", "gst:", "ipc:")) or source.split("://", 1)[0] in ("rtsp", "rtsps", "rtp", "udp", "srt", "rtmp") and "://" in source
 
 
 def file_of(source: str) -> str:

@@ -97,6 +97,14 @@ def test_videos_are_iterators(clip):
     assert [int(frame.numpy().mean()) for frame in kept] == means and kept[0].width == 160 and kept[0].height == 120
 
 
+def test_videos_come_from_other_processes(clip, tmp_path):
+    socket = str(tmp_path / "frames.sock")
+    serving = tn.Pipeline().add("file", path=clip).add("ipc_sink", socket=socket, subscribers=1).start()
+    means = [int(frame.to("rgb24").numpy().mean()) for frame in tn.open("ipc:" + socket)]
+    assert means == [i * 4 for i in range(60)]
+    assert serving.wait(10) and not serving.failures and not os.path.exists(socket)
+
+
 def test_videos_say_what_they_are(clip):
     video = tn.open(clip, width=160)
     assert (video.width, video.height, video.fps, video.live, video.frame_count) == (160, 120, 30, False, 60)

@@ -93,7 +93,7 @@ class TENON_API Element {
   /// source's node and the number of the frame in it) and a metadata::ReferenceTime of the clock "unix": when it was read.
   virtual bool wants_origin() const { return false; }
   /// Makes calls that wait end soon with kCancelled. Calls that come after it end in the same way: the element is not
-  /// opened again. @thread any, also during any other member.
+  /// opened again. end() and finish() still come, and complete what needs no wait. @thread any, also during any other member.
   virtual void interrupt() noexcept {}
 
  protected:
@@ -159,7 +159,7 @@ class TENON_API Sink : public Element {
   virtual void write_audio(std::uint32_t stream, const AudioFrame& audio);
   /// The stream has ended or failed, as Transform::end().
   virtual void end(std::uint32_t /*stream*/) {}
-  /// All streams have ended: files are completed. @errors The message names what could not be completed.
+  /// All streams have ended, or the pipeline was stopped: files are completed. @errors The message names what could not be completed.
   virtual void finish() {}
 };
 

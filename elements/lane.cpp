@@ -116,9 +116,14 @@ void Lane::deliver(Message message) {
   if (const auto lost = queue->push(std::move(message), is_frame)) dropped.fetch_add(*lost, std::memory_order_relaxed);
 }
 
+void Lane::cut_short() {
+  if (queue) dropped.fetch_add(queue->close(true), std::memory_order_relaxed);
+}
+
 void Lane::run() {
   const auto* const transform = std::get_if<std::unique_ptr<Transform>>(&element);
   const auto due = [&] { return transform ? (*transform)->due() : std::nullopt; };
+  bool has_come = false;
   for (;;) {
     // Overdue work goes before frames that wait: as long as frames wait, pop() never reports that the time has come.
     const auto now = transform ? Clock::now() : Clock::time_point{};
@@ -128,9 +133,10 @@ void Lane::run() {
       next = due();
     }
     if (std::optional<Message> message = queue->pop(next)) {
+      has_come = true;
       handle(std::move(*message));
     } else if (queue->is_closed()) {
-      return;
+      return has_come ? end_all() : void();  // Nothing is open of streams that never came, here and downstream.
     } else if (next && Clock::now() >= *next) {
       proceed();
     }
@@ -365,6 +371,7 @@ void Lane::last(Message message) {
   const std::uint32_t stream = message.stream;
   last_stream_ = stream;
   end(stream);
+  open_[index_of(stream)].is_over = true;
   if (node_.places > 0 && stream >= node_.first_added && waits_for_more_) {
     const auto at = static_cast<std::ptrdiff_t>(index_of(stream));
     streams_.erase(streams_.begin() + at);
@@ -379,13 +386,24 @@ void Lane::last(Message message) {
   host_.left(stream);  // From here on the lane may be gone.
 }
 
-void Lane::finish() {
+void Lane::end_all() {
+  for (const std::uint32_t stream : std::vector(streams_)) {  // A copy: streams that were added leave the list.
+    if (open_[index_of(stream)].is_over) continue;
+    Message message;
+    message.kind = Message::Kind::kLast;
+    message.stream = stream;
+    last(std::move(message));
+  }
+  finish(true);
+}
+
+void Lane::finish(bool whatever_comes) {
   if (std::exchange(is_finished_, true)) return;
   if (auto* sink = std::get_if<std::unique_ptr<Sink>>(&element)) guarded(last_stream_, [&] { (*sink)->finish(); });
   if (!waits_for_more_) return;
   for (Node* next : node_.to) {
     if (!next->element->is_shared || next->lanes.front()->queue) continue;  // Others end in their threads.
-    if (next->lanes.front()->is_over()) next->lanes.front()->finish();
+    if (whatever_comes || next->lanes.front()->is_over()) next->lanes.front()->finish(whatever_comes);
   }
 }
 

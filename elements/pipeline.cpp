@@ -167,7 +167,7 @@ class Pipeline::Engine final : public detail::Host {
       is_interrupted_ = true;
       const std::lock_guard lock(mutex_);
       for_each_lane([](Lane& lane) {
-        if (lane.queue) lane.queue->close(true);
+        lane.cut_short();
         lane.interrupt();
       });
     }

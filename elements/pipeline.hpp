@@ -59,7 +59,7 @@ class TENON_API Pipeline {
  public:
   /// Makes the elements. @errors as plan_pipeline() and make_element().
   explicit Pipeline(const PipelineSpec& spec);
-  /// Stops the pipeline at once if it still runs. @pre The caller is no thread of the pipeline.
+  /// Stops the pipeline at once if it still runs, as stop() does without time for frames in flight. @pre The caller is no thread of the pipeline.
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -68,8 +68,9 @@ class TENON_API Pipeline {
   void start();
   /// Waits until every stream has ended and every sink is finished. @return False: the deadline came first.
   bool wait(Deadline deadline);
-  /// Makes the sources stop reading. Frames in flight are finished until `deadline`; then they are dropped, and calls that
-  /// wait are interrupted. Returns when all threads have ended. An element that calls it from a thread of the pipeline only asks for the end:
+  /// Makes the sources stop reading. Frames in flight are finished until `deadline`; then they are dropped (NodeStats::dropped), calls
+  /// that wait are interrupted, and the elements get the ends of their streams: a file is whole with the frames that were written to it.
+  /// Returns when all threads have ended. An element that calls it from a thread of the pipeline only asks for the end:
   /// the call returns at once, and wait() says when the pipeline has ended.
   void stop(Deadline deadline = default_deadline());
 

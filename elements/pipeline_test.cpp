@@ -356,9 +356,32 @@ TEST_F(Pipelines, StopAtOnceDropsWhatIsInFlightAndInterrupts) {
     while (pipeline.stats()[1].queued < 2) std::this_thread::sleep_for(1ms);
     pipeline.stop(Clock::now() + 50ms);
     EXPECT_LE(scene_.written[0].size(), 2u);
-    EXPECT_EQ(scene_.finished, 0);
+    EXPECT_EQ(pipeline.stats()[1].frames_in, scene_.written[0].size());
+    EXPECT_GE(pipeline.stats()[1].dropped, 2u);
+    EXPECT_EQ(scene_.ends[0], 1) << "of what was written";
+    EXPECT_EQ(scene_.finished, 1);
+    EXPECT_TRUE(pipeline.failures().empty());
   }
   EXPECT_TRUE(scene_.is_held);
+  EXPECT_EQ(scene_.finished, 1);
+}
+
+TEST_F(Pipelines, StopAtOnceEndsAllElementsOnce) {
+  scene_.is_held = true;
+  // The sink waits; before it are elements with and without threads, and streams that meet.
+  Pipeline pipeline({{{"test", "a"},
+                      {"test", "b"},
+                      {"counting", "silent", {{"frames", "-1"}}},
+                      {"batching", "batch", {}, {"a", "b", "silent"}},
+                      {"identity", "", {}, {}, QueueOptions{2}},
+                      {"recording", "", {}, {}, QueueOptions{1}}}});
+  pipeline.start();
+  while (pipeline.stats()[5].queued < 1) std::this_thread::sleep_for(1ms);
+  pipeline.stop(Clock::now());
+  EXPECT_EQ(scene_.finished, 1);
+  EXPECT_EQ(scene_.ends, scene_.opens) << "streams that were opened, and no others";
+  EXPECT_GE(scene_.opens.size(), 1u);
+  EXPECT_TRUE(pipeline.failures().empty());
 }
 
 TEST_F(Pipelines, FullQueuesDropAsTheyAreTold) {

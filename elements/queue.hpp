@@ -86,17 +86,20 @@ class Queue {
   }
 
   /// Closes the queue: it takes no more items, and all waiting threads wake up. pop() still returns the items that are left,
-  /// unless `drop_rest`.
-  void close(bool drop_rest) {
+  /// unless `drop_rest`. @return The number of items of push()'s `may_drop` that were dropped.
+  std::size_t close(bool drop_rest) {
     std::vector<Slot> rest;  // Destroyed after the lock is released, as in push().
     const std::lock_guard lock(mutex_);
     closed_ = true;
+    std::size_t dropped = 0;
     if (drop_rest) {
+      for (std::size_t i = 0; i < count_; ++i) dropped += at(i).may_drop ? 1 : 0;
       rest.swap(ring_);
       count_ = 0;
     }
     has_room_.notify_all();
     has_item_.notify_all();
+    return dropped;
   }
   /// Makes the next pop() that finds no item return without one.
   void wake() {

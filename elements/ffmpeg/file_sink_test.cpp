@@ -236,17 +236,31 @@ TEST_F(FileSink, StopFinishesTheFile) {
   EXPECT_EQ(times_in(folder_.file("out.mp4")).size(), pipeline.stats()[1].frames_in);
 }
 
-TEST_F(FileSink, LeavesAWholeFileOrNoneWhenItIsDropped) {
+TEST_F(FileSink, AStopWhileMuchIsQueuedLeavesAWholeFile) {
+  for (const char* const name : {"out.mp4", "out.mkv"}) {
+    NodeSpec sink = write(name);
+    sink.queue = QueueOptions{100'000};
+    Pipeline pipeline({{test("0"), sink}});
+    pipeline.start();
+    while (pipeline.stats()[1].queued < 2000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    pipeline.stop(Clock::now());
+    const NodeStats stats = pipeline.stats()[1];
+    EXPECT_GT(stats.dropped, 0u) << "all was written in time, and this is no trial";
+    ASSERT_TRUE(std::filesystem::exists(folder_.file(name)));
+    EXPECT_EQ(times_in(folder_.file(name)).size(), stats.frames_in);
+    EXPECT_TRUE(pipeline.failures().empty());
+  }
+  EXPECT_EQ(files(), 2u) << "no temporary file is left";
+}
+
+TEST_F(FileSink, LeavesAWholeFileWhenItIsDropped) {
   {
     Pipeline pipeline({{test("0"), write("out.mp4")}});
     pipeline.start();
     while (pipeline.stats()[1].frames_in < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  const bool is_whole = std::filesystem::exists(folder_.file("out.mp4"));  // The sink may just have been in time.
-  EXPECT_EQ(files(), is_whole ? 1u : 0u);
-  if (is_whole) {
-    EXPECT_GE(times_in(folder_.file("out.mp4")).size(), 20u);
-  }
+  EXPECT_EQ(files(), 1u);
+  EXPECT_GE(times_in(folder_.file("out.mp4")).size(), 20u);
 }
 
 TEST_F(FileSink, LeavesNothingWhenTheDiskIsFull) {

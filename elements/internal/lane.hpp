@@ -110,6 +110,8 @@ class Lane final : public Output {
 
   /// Takes a message from upstream and puts it into the queue; without a queue, handles it at once.
   void deliver(Message message);
+  /// Drops what waits and takes no more. The lane's thread then ends the element, as at the end of its streams. @thread any
+  void cut_short();
   /// The thread of a lane with a queue.
   void run();
   void emit(Item item) override;
@@ -145,6 +147,7 @@ class Lane final : public Output {
   struct Open {
     bool is_open = false;              ///< open() has returned, and end() has not been called since.
     bool has_failed = false;           ///< The stream has failed since it was opened.
+    bool is_over = false;              ///< No more comes of it.
     Clock::time_point born{};          ///< That of the stream's last frame.
     std::vector<std::string> readers;  ///< The nodes that said which memory they want, in the order of the negotiation.
   };
@@ -166,8 +169,11 @@ class Lane final : public Output {
   void last(Message message);
   /// Whether no more streams come, now and later.
   bool is_over() const { return streams_left_ == 0 && (!waits_for_more_ || host_.is_closing()); }
+  /// The queue was closed, so the ends of streams do not come any more: ends all that are open.
+  void end_all();
   /// Ends the element, and shared ones behind it that have no thread, once.
-  void finish();
+  /// @param whatever_comes  Also those that expect more streams.
+  void finish(bool whatever_comes = false);
   bool begin_again(std::uint32_t stream);
   template <typename Body>
   bool guarded(std::uint32_t stream, Body body);

@@ -298,8 +298,8 @@ void run(const PipelineOptions& options) {
   report_failures(*report, watchers.told());
   if (!is_whole) {
     const std::string text = fmt::format(
-        "what was in flight did not end within {} s of the stop and was dropped: files that were being written are not "
-        "complete, or not there; shorter queues before slow elements help",
+        "what was in flight did not end within {} s of the stop and was dropped: files that were being written end "
+        "with what was written by then; shorter queues before slow elements help",
         kStopping.count());
     if (!report->interrupted) throw Error(Code::kDeadlineExceeded, text);
     fmt::print(stderr, "tenon: {}\n", text);

@@ -257,6 +257,7 @@ TEST_F(PipelineCommand, WhatAStopDropsIsAnError) {
   const Outcome done = tool("pipeline slow.json -q --duration 1");
   EXPECT_NE(done.status, 0);
   EXPECT_THAT(done.err, HasSubstr("did not end within 10 s of the stop"));
+  EXPECT_TRUE(fs::exists(file("o.mp4"))) << "the first frame was written";
 }
 
 TEST_F(PipelineCommand, TheExamplesRun) {

@@ -95,11 +95,15 @@ const DeviceModule& load_module(const std::string& name, const KnownModule& know
     // Under the lock, so that two threads do not load one module at once; a module's initialisers must not make a
     // Core.
     std::lock_guard lock(modules().mutex);
-    auto [entry, is_new] = modules().loaded.try_emplace(known.path.string());
-    if (is_new) entry->second = load(known.path);
-    loaded = entry->second;
-    // Descriptors or memory may have run out: the next call tries again.
-    if (!loaded.module) modules().loaded.erase(entry);
+    auto& all = modules().loaded;
+    const std::string path = known.path.string();
+    if (const auto found = all.find(path); found != all.end()) {
+      loaded = found->second;
+    } else {
+      // Descriptors or memory may have run out: the next call tries again.
+      loaded = load(known.path);
+      if (loaded.module) all.emplace(path, loaded);
+    }
   }
   if (!loaded.module) throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: " + loaded.error);
   return *loaded.module;

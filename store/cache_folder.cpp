@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include <tenon/core/adopt_bytes.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/platform/files.hpp>
 #include <tenon/core/platform/mappings.hpp>
@@ -100,7 +101,7 @@ Tensor CacheFolder::map(const std::string& name) const {
   void* address = nullptr;
   if (platform::map_file(file.get(), size, address)) return {};
   platform::mark_used(file.get());
-  auto memory = HostMemory::borrow(address, size, true, [address, size] { platform::unmap(address, size); });
+  auto memory = adopt_bytes(address, size, true, [address, size] { platform::unmap(address, size); });
   return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, std::move(memory));
 }
 

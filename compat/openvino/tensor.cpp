@@ -15,6 +15,7 @@
 #include <openvino/core/axis_vector.hpp>
 #include <openvino/core/coordinate_diff.hpp>
 #include <openvino/runtime/remote_tensor.hpp>
+#include <tenon/core/adopt_bytes.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
@@ -368,8 +369,8 @@ std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape
     Allocator owned = allocator;
     void* data = owned.allocate(*bytes, 64);
     OPENVINO_ASSERT(data, "the allocator has no ", *bytes, " bytes");
-    auto memory = tenon::HostMemory::borrow(
-        data, *bytes, false, [owned, data, bytes = *bytes]() mutable { owned.deallocate(data, bytes, 64); });
+    auto memory = tenon::adopt_bytes(data, *bytes, false,
+                                     [owned, data, bytes = *bytes]() mutable { owned.deallocate(data, bytes, 64); });
     return std::make_shared<ITensor>(
         tenon::Tensor(tenon::TensorInfo{to(type), to(shape), {}}, tenon::Ref<tenon::Memory>(memory)));
   });

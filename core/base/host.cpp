@@ -3,6 +3,7 @@
 #include <tenon/core/host.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -90,6 +91,12 @@ inline bool takes_whole_pages(std::size_t size_bytes) { return size_bytes >= Hos
 inline std::size_t default_alignment(std::size_t size_bytes) {
   return takes_whole_pages(size_bytes) ? page_bytes() : 64;
 }
+/// Bytes that no memory has yet.
+struct AlignedDelete {
+  std::align_val_t alignment;
+  void operator()(void* bytes) const noexcept { ::operator delete(bytes, alignment); }
+};
+using AlignedBytes = std::unique_ptr<void, AlignedDelete>;
 inline std::size_t capacity_of(std::size_t size_bytes) {
   const std::size_t unit = takes_whole_pages(size_bytes) ? page_bytes() : 1;
   return size_bytes > SIZE_MAX - unit ? size_bytes : (size_bytes + unit - 1) / unit * unit;
@@ -110,20 +117,25 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
                account->used.fetch_sub(size_bytes, std::memory_order_relaxed);
              }};
   }
-  void* data =
-      ::operator new(std::max<std::size_t>(detail::capacity_of(size_bytes), 1), std::align_val_t(align), std::nothrow);
-  if (!data) {
+  detail::AlignedBytes bytes(
+      ::operator new(std::max<std::size_t>(detail::capacity_of(size_bytes), 1), std::align_val_t(align), std::nothrow),
+      {std::align_val_t(align)});
+  if (!bytes) {
     throw Error(Code::kResourceExhausted, "host memory: cannot allocate " + std::to_string(size_bytes) + " bytes");
   }
   Properties properties;
   properties.size_bytes = size_bytes;
-  properties.host = data;
+  properties.host = bytes.get();
   properties.identity = {MemoryIdentity::Kind::kSerial, 0, detail::next_memory_serial()};
   // The deleter needs the alignment: the callback carries it only when it is not the default.
   Release release;
   if (align != usual || taken)
-    release = [data, align, taken = std::move(taken)] { ::operator delete(data, std::align_val_t(align)); };
-  return make_ref<HostMemory>(properties, true, std::move(release));
+    release = [data = bytes.get(), align, taken = std::move(taken)] {
+      ::operator delete(data, std::align_val_t(align));
+    };
+  Ref<HostMemory> memory = make_ref<HostMemory>(properties, true, std::move(release));
+  (void)bytes.release();  // The memory has them from here on.
+  return memory;
 }
 
 TENON_INLINE Ref<HostMemory> HostMemory::allocate_strings(std::size_t count) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that performs deferred actions.
 #include <tenon/core/deferred.hpp>
+#include <tenon/core/immortal.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -18,11 +19,8 @@ namespace detail {
 /// One per process. Its thread sleeps while no action is deferred.
 class Reaper {
  public:
-  /// Never destroyed: static objects may defer something after main(). Its thread ends with the process or the library.
-  static Reaper& process() {
-    static Reaper* const reaper = new Reaper;
-    return *reaper;
-  }
+  /// Static objects may defer something after main(). Its thread ends with the process or the library.
+  static Reaper& process() noexcept { return immortal<Reaper>(); }
 
   void add(Deferred& deferred) noexcept {
     std::lock_guard lock(mutex_);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include <tenon/core/adopt_bytes.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/page_bytes.hpp>
@@ -23,7 +24,7 @@ Tensor make_stand_in(ElementType type, const Shape& shape) {
     throw Error(Code::kResourceExhausted, "CPU: no address range of " + std::to_string(size) + " bytes");
   // With huge pages, one read would look like a read of all neighbours.
   ::madvise(address, size, MADV_NOHUGEPAGE);
-  auto memory = HostMemory::borrow(address, size, true, [address, size] { ::munmap(address, size); });
+  auto memory = adopt_bytes(address, size, true, [address, size] { ::munmap(address, size); });
   return Tensor(TensorInfo{type, shape, {}}, std::move(memory));
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include <tenon/core/adopt_bytes.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
@@ -32,11 +33,11 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
     if (variant == "adopted") {
       void* const data = ::operator new(size, std::align_val_t(64));
       ++live_;
-      return {HostMemory::borrow(data, size, false,
-                                 [this, data] {
-                                   ::operator delete(data, std::align_val_t(64));
-                                   --live_;
-                                 }),
+      return {adopt_bytes(data, size, false,
+                          [this, data] {
+                            ::operator delete(data, std::align_val_t(64));
+                            --live_;
+                          }),
               {}};
     }
     if (variant == "memfd") return {cpu::SharedMemory::allocate(size), {}};

@@ -22,7 +22,7 @@ inline constexpr MemoryKind kFfmpegMemory{"ffmpeg"};
 /// anew. Buffers of a Tenon pool are not wrapped in this class: they come out as the pool's own memory.
 class BufferMemory final : public Memory {
  public:
-  /// Owns `buffer`. @errors none
+  /// Owns `buffer`, which is given back where this fails. @errors std::bad_alloc
   static Ref<BufferMemory> adopt(AVBufferRef* buffer);
   /// The bytes of `buffer`, kept alive by `keeper`.
   static Ref<BufferMemory> over(const AVBufferRef* buffer, Lease keeper);

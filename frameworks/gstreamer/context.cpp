@@ -150,16 +150,22 @@ class SystemContext final : public ContextImpl {
     const bool overflow = __builtin_add_overflow(wanted.size_bytes, wanted.tail_padding, &bytes);
     const std::align_val_t alignment{std::max<std::size_t>(wanted.alignment, 64)};
     // Not by GStreamer's own allocator, which ends the process where there is no memory.
-    void* const data = overflow ? nullptr : ::operator new(std::max<std::size_t>(bytes, 1), alignment, std::nothrow);
-    if (!data)
+    auto release = std::make_unique<Release>(Release{nullptr, alignment});
+    if (!overflow) release->data = ::operator new(std::max<std::size_t>(bytes, 1), alignment, std::nothrow);
+    if (!release->data)
       throw Error(Code::kResourceExhausted,
                   "gstreamer: no host memory left for " + std::to_string(wanted.size_bytes) + " bytes");
-    auto release = std::make_unique<Release>(Release{data, alignment});
-    GstBuffer* buffer = gst_buffer_new_wrapped_full(static_cast<GstMemoryFlags>(0), data, bytes, 0, bytes,
+    GstBuffer* buffer = gst_buffer_new_wrapped_full(static_cast<GstMemoryFlags>(0), release->data, bytes, 0, bytes,
                                                     release.get(), &Release::run);
     static_cast<void>(release.release());  // The buffer's now.
     GstMemory* memory = gst_buffer_peek_memory(buffer, 0);
-    Ref<BufferLease> lease = BufferLease::hold(buffer);
+    Ref<BufferLease> lease;
+    try {
+      lease = BufferLease::hold(buffer);
+    } catch (const std::bad_alloc&) {
+      gst_buffer_unref(buffer);
+      throw;
+    }
     const GstMapInfo& map = lease->map(memory, GST_MAP_READWRITE);
     return BufferMemory::over(map, std::move(lease));
   }
@@ -285,6 +291,12 @@ TENON_INLINE Ref<BufferLease> BufferLease::hold(GstBuffer* buffer) {
   BufferLease* lease = FreeList<BufferLease>::instance().take();
   lease->buffer_ = buffer;
   return Ref<BufferLease>(lease);
+}
+
+TENON_INLINE Ref<BufferLease> BufferLease::share(GstBuffer* buffer) {
+  Ref<BufferLease> lease = hold(nullptr);
+  lease->buffer_ = gst_buffer_ref(buffer);
+  return lease;
 }
 
 TENON_INLINE bool BufferLease::writable() const {

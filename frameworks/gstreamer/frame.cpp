@@ -346,13 +346,13 @@ TENON_INLINE Frame build(const Ref<BufferLease>& lease, const VideoCaps& caps, c
 
 TENON_INLINE Frame wrap(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger) {
   if (!buffer) throw Error(Code::kInvalidArgument, "gstreamer::wrap: a null GstBuffer");
-  const Ref<BufferLease> lease = BufferLease::hold(gst_buffer_ref(buffer));
+  const Ref<BufferLease> lease = BufferLease::share(buffer);
   return detail::build(lease, caps, {GST_MAP_READ, kGstMemory, ledger});
 }
 
 TENON_INLINE Frame wrap_for_cpu(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger) {
   if (!buffer) throw Error(Code::kInvalidArgument, "gstreamer::wrap_for_cpu: a null GstBuffer");
-  const Ref<BufferLease> lease = BufferLease::hold(gst_buffer_ref(buffer));
+  const Ref<BufferLease> lease = BufferLease::share(buffer);
   return detail::build(lease, caps, {GST_MAP_READ, kCpuMemory, ledger});
 }
 
@@ -388,7 +388,7 @@ TENON_INLINE Frame wrap(GstBufferList* list, const VideoCaps& caps, Ledger* ledg
 
 TENON_INLINE Tensor wrap(GstBuffer* buffer, const TensorInfo& info, std::size_t offset) {
   if (!buffer) throw Error(Code::kInvalidArgument, "gstreamer::wrap: a null GstBuffer");
-  const Ref<BufferLease> lease = BufferLease::hold(gst_buffer_ref(buffer));
+  const Ref<BufferLease> lease = BufferLease::share(buffer);
   detail::Parts parts(buffer);
   detail::Part* const part = parts.find(offset);
   const auto extent = checked_extent_bytes(info);

@@ -21,8 +21,10 @@ namespace gstreamer {
 /// From a free list, so that the steady state allocates nothing. @thread as LeaseState.
 class BufferLease final : public LeaseState, private Deferred {
  public:
-  /// Takes over one reference to `buffer`. @errors kResourceExhausted
+  /// Takes over one reference to `buffer`; where this fails it is the caller's. @errors std::bad_alloc
   static Ref<BufferLease> hold(GstBuffer* buffer);
+  /// Takes a reference of its own. @errors std::bad_alloc
+  static Ref<BufferLease> share(GstBuffer* buffer);
 
   /// Belongs to the lease.
   GstBuffer* buffer() const { return buffer_; }

@@ -87,6 +87,8 @@ class Peer {
       } catch (const Error& failed) {
         if (failed.code() == Code::kDeadlineExceeded) throw;
         error = std::current_exception();  // A call that was made to fail. The second process goes on.
+      } catch (const std::bad_alloc&) {
+        error = std::current_exception();
       }
     }
     process_.link.forget_arrived();

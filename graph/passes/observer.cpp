@@ -7,6 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include <tenon/core/immortal.hpp>
+
 namespace tenon {
 inline namespace v1 {
 namespace pass {
@@ -17,10 +19,7 @@ struct Observers {
   std::vector<const Observer*> list;
   std::atomic<bool> any{false};
 };
-Observers& observers() {
-  static Observers* all = new Observers;
-  return *all;
-}
+Observers& observers() noexcept { return immortal<Observers>(); }
 
 }  // namespace
 

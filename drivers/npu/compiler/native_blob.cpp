@@ -13,6 +13,7 @@
 #include <streambuf>
 #include <string_view>
 
+#include <tenon/core/adopt_bytes.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
 #include <tenon/core/host.hpp>
@@ -259,7 +260,7 @@ BlobHeader checked_header(std::string_view bytes) {
 Tensor map_descriptor(int fd, std::size_t size) {
   void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (address == MAP_FAILED) out_of_memory("mmap");
-  auto memory = HostMemory::borrow(address, size, false, [address, size] { ::munmap(address, size); });
+  auto memory = adopt_bytes(address, size, false, [address, size] { ::munmap(address, size); });
   return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, std::move(memory));
 }
 

@@ -26,8 +26,13 @@ inline namespace v1 {
 namespace ffmpeg {
 
 TENON_INLINE Ref<BufferMemory> BufferMemory::adopt(AVBufferRef* buffer) {
-  return Ref<BufferMemory>(
-      new BufferMemory(buffer->data, buffer->size, av_buffer_is_writable(buffer) == 0, buffer, buffer, {}));
+  try {
+    return Ref<BufferMemory>(
+        new BufferMemory(buffer->data, buffer->size, av_buffer_is_writable(buffer) == 0, buffer, buffer, {}));
+  } catch (const std::bad_alloc&) {
+    av_buffer_unref(&buffer);
+    throw;
+  }
 }
 
 TENON_INLINE Ref<BufferMemory> BufferMemory::over(const AVBufferRef* buffer, Lease keeper) {

@@ -9,6 +9,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <tenon/core/adopt_bytes.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/graph/readers/internal/few_bits.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>
@@ -32,8 +33,7 @@ Tensor adopt_raw(schema::TensorProto& proto, ElementType type, const Shape& shap
   }
   void* data = bytes->data();
   const std::size_t size = bytes->size();
-  auto memory = HostMemory::borrow(data, size, true, [raw = bytes.get()] { delete raw; });
-  static_cast<void>(bytes.release());  // The memory owns the bytes now.
+  auto memory = adopt_bytes(data, size, true, [raw = bytes.release()] { delete raw; });
   return Tensor(TensorInfo{type, shape, {}}, memory);
 }
 

@@ -3,12 +3,14 @@
 #include <tenon/elements/internal/lane.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 #include <variant>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/trace_name.hpp>
+#include <tenon/elements/internal/insist.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/elements/registry.hpp>
@@ -185,6 +187,12 @@ void Lane::pass_on(Message message) {
   const auto pause = Clock::now();
   const std::vector<Node*>& to = node_.to;
   const std::uint32_t stream = message.stream;
+  if (message.kind != Message::Kind::kFrame) {
+    // A node that missed one would wait for it.
+    for (Node* next : to) insist([&] { next->lane_of(stream).deliver(message); });
+    elsewhere_ += Clock::now() - pause;
+    return;
+  }
   for (std::size_t i = 0; i + 1 < to.size(); ++i) {
     Message branch = message;
     branch.frame = apart(message.frame);
@@ -221,8 +229,12 @@ std::exception_ptr Lane::explained(std::uint32_t stream, const std::exception_pt
   try {
     std::rethrow_exception(error);
   } catch (const NoMemory& known) {
-    return std::make_exception_ptr(
-        Error(known.code(), not_shared(node_.plan->spec.name, open_[index_of(stream)].readers, known)));
+    try {
+      return std::make_exception_ptr(
+          Error(known.code(), not_shared(node_.plan->spec.name, open_[index_of(stream)].readers, known)));
+    } catch (const std::bad_alloc&) {
+      return error;
+    }
   } catch (...) {
     return error;
   }
@@ -264,6 +276,17 @@ std::size_t Lane::index_of(std::uint32_t stream) const {
 }
 
 void Lane::handle(Message message) {
+  const std::uint32_t stream = message.stream;
+  try {
+    take(std::move(message));
+  } catch (...) {
+    // Memory was short between elements. What the stream has before this node is dropped; its end comes nevertheless.
+    if (const std::size_t at = index_of(stream); at < open_.size()) open_[at].has_failed = true;
+    host_.failed(stream, node_, std::current_exception());
+  }
+}
+
+void Lane::take(Message message) {
   switch (message.kind) {
     case Message::Kind::kJoin:
       join(message.stream);
@@ -363,7 +386,10 @@ void Lane::proceed() {
 
 void Lane::join(std::uint32_t stream) {
   if (!waits_for_more_) return;  // It was made for its stream.
-  streams_.push_back(stream);
+  insist([&] {
+    open_.reserve(open_.size() + 1);
+    streams_.push_back(stream);
+  });
   open_.emplace_back();
 }
 

@@ -13,8 +13,10 @@
 
 #include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/new_thread.hpp>
 #include <tenon/core/stream_time.hpp>
 #include <tenon/elements/internal/added_source.hpp>
+#include <tenon/elements/internal/insist.hpp>
 #include <tenon/elements/internal/lane.hpp>
 #include <tenon/elements/internal/origin.hpp>
 #include <tenon/elements/registry.hpp>
@@ -44,6 +46,8 @@ std::pair<std::string, Code> read(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const Error& known) {
     return {known.what(), known.code()};
+  } catch (const std::bad_alloc&) {
+    return {"there is not enough memory (std::bad_alloc)", Code::kResourceExhausted};
   } catch (const std::exception& known) {
     return {known.what(), Code::kUnknown};
   } catch (...) {
@@ -184,17 +188,29 @@ class Pipeline::Engine final : public detail::Host {
       return failed(stream, *failure.node, failure.error);
     } catch (...) {
     }
+    try {
+      detail::insist([&] { note_failure(stream, node, error); });
+    } catch (...) {  // There is no memory for a message: the stream ends without one.
+      state_of(stream).is_lost = true;
+      request_stop();
+    }
+  }
+  /// Changes nothing where it fails.
+  void note_failure(std::uint32_t stream, const Node& node, std::exception_ptr error) {
     Stream& state = state_of(stream);
     if ((stopping_ || state.is_removed) && node.element->role == Role::kSource) return;  // The source was interrupted.
     if (is_interrupted_ && read(error).second == Code::kCancelled) return;
     if (node.element->role != Role::kSource) state.is_cut = true;
-    if (state.is_lost.exchange(true)) return;  // A consequence of the stream's first failure.
+    if (state.is_lost) return;  // A consequence of the stream's first failure.
     const auto [message, code] = read(error);
     const std::string shown = without_credentials(message);
     if (shown != message) error = std::make_exception_ptr(Error(code, shown));
+    Failure failure{stream, node.plan->spec.name, shown, error, false};
     {
       const std::lock_guard lock(mutex_);
-      failures_.push_back({stream, node.plan->spec.name, shown, error, false});
+      if (failures_.size() == failures_.capacity()) failures_.reserve(2 * failures_.size() + 4);
+      if (state.is_lost.exchange(true)) return;
+      failures_.push_back(std::move(failure));
     }
     if (spec_.on_error == OnError::kStop && stream < first_added_) request_stop();
   }
@@ -255,7 +271,7 @@ class Pipeline::Engine final : public detail::Host {
   void start_thread(Node& node, Lane& lane) {
     const bool is_source = node.element->role == Role::kSource;
     if (!is_source && !lane.queue) return;
-    lane.thread = std::thread([this, &node, one = &lane, is_source] {
+    lane.thread = new_thread("pipeline: node '" + node.plan->spec.name + "'", [this, &node, one = &lane, is_source] {
       g_own_engine = this;
       if (is_source)
         feed(node, *one);

@@ -16,6 +16,7 @@
 #include <tenon/bindings/gstreamer/media.hpp>
 #include <tenon/bindings/gstreamer/orientation.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/new_thread.hpp>
 #include <tenon/elements/places.hpp>
 
 namespace tenon {
@@ -45,7 +46,7 @@ class Alarm {
   void set(std::optional<Deadline> time) {
     const std::lock_guard lock(mutex_);
     time_ = time;
-    if (time && !thread_.joinable() && !is_stopping_) thread_ = std::thread([this] { run(); });
+    if (time && !thread_.joinable() && !is_stopping_) thread_ = new_thread("tenon element", [this] { run(); });
     changed_.notify_one();
   }
   /// @pre the caller holds nothing that ring() waits for.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include <tenon/core/new_thread.hpp>
 #include <tenon/core/polling.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -31,7 +32,7 @@ Completion& Completion::process() {
 
 void Completion::when_over(Ref<Timeline> event, Pending& pending) {
   const std::lock_guard lock(mutex_);
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (!thread_.joinable()) thread_ = new_thread("GPU: ends of inferences", [this] { run(); });
   entries_.push_back({std::move(event), &pending});
   last_change_ = Clock::now();
   changed_.notify_one();

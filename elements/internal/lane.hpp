@@ -159,7 +159,9 @@ class Lane final : public Output {
     bool is_over = false;
   };
 
+  /// @errors none: what fails outside of the element fails the stream.
   void handle(Message message);
+  void take(Message message);
   void proceed();
   void begin(const Message& message);
   StreamInfo open_transform(Transform& transform, const Message& begins);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/new_thread.hpp>
 #include <tenon/elements/publisher.hpp>
 
 namespace tenon {
@@ -52,7 +53,7 @@ Connection::Connection(BrokerOptions options)
   if (!options_.ca_file.empty())
     check(mosquitto_tls_set(client_.get(), options_.ca_file.c_str(), nullptr, nullptr, nullptr, nullptr),
           "ca_file \"" + options_.ca_file + "\"");
-  thread_ = std::thread([this] { run(); });
+  thread_ = new_thread("mqtt", [this] { run(); });
 }
 
 Connection::~Connection() {

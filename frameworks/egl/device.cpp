@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/new_thread.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
@@ -89,7 +90,7 @@ TENON_INLINE void Native::open(EGLDisplay display, EGLContext share) {
                 "egl: the display lacks EGL_KHR_fence_sync, which Tenon needs to know when work ends");
   std::exception_ptr failed;
   std::unique_lock lock(mutex_);
-  thread_ = std::thread([this, share, &failed] { loop(share, failed); });
+  thread_ = new_thread("egl", [this, share, &failed] { loop(share, failed); });
   changed_.wait(lock, [&] { return is_open_ || failed; });
   lock.unlock();
   if (!failed) return;

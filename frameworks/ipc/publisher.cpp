@@ -17,6 +17,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/new_thread.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
 
@@ -67,7 +68,7 @@ class Publisher::State {
     router_.add(dmabuf::context());
     router_.add(host_context());
     subscriptions_.reserve(options.max_subscribers);
-    thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+    thread_ = new_thread<std::jthread>("ipc: publisher", [this](const std::stop_token& stop) { serve(stop); });
   }
 
   ~State() {

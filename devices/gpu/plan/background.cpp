@@ -6,6 +6,8 @@
 
 #include <tenon/graph/wanted.hpp>
 
+#include <tenon/core/new_thread.hpp>
+
 namespace tenon::inline v1::gpu_device {
 
 Background::~Background() {
@@ -20,8 +22,9 @@ Background::~Background() {
 void Background::add(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
+    // First, so that no work of a caller that gets an error is left.
+    if (!thread_.joinable()) thread_ = new_thread("GPU: work beside inferences", [this] { run(); });
     waiting_.push_back(std::move(work));
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   }
   changed_.notify_all();
 }

@@ -164,10 +164,10 @@ void start_control() noexcept try {
   UniqueFd listener = listen_on(path);
   if (!listener) return;
   // Never joined: it ends with the process.
-  std::thread([fd = listener.release()] {
+  std::thread([owned = std::move(listener)] {
     ::pthread_setname_np(::pthread_self(), "npu-control");
     for (;;) {
-      const UniqueFd client(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC));
+      const UniqueFd client(::accept4(owned.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!client && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
         std::this_thread::sleep_for(std::chrono::milliseconds(50));  // The client waits until there is room.
       else if (!client && errno != EINTR && errno != ECONNABORTED)

@@ -30,6 +30,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
+#include <tenon/core/new_thread.hpp>
 #include <tenon/core/policy.hpp>
 
 namespace tenon::tool {
@@ -209,7 +210,7 @@ class WebServer::State {
     changes_.push_back({method, std::regex(pattern), std::move(answer)});
   }
   void start() {
-    thread_ = std::thread([this] { run(); });
+    thread_ = new_thread("web page", [this] { run(); });
   }
   int port() const { return port_; }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The limits of the HTTP server, by itself: sizes of requests, and clients that do nothing while it ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/fd.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/tools/tenon/shared/web_server.hpp>
+
+namespace tenon::tool {
+namespace web_server_test {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+class WebServerLimits : public ::testing::Test {
+ protected:
+  WebServerLimits() {
+    server_->on("/long", [](const std::string&) { return WebAnswer{200, "text/plain", std::string(32 << 20, 'x')}; });
+    server_->on_change("POST", "/changes", [](const std::string&, const std::string& body) {
+      return WebAnswer{200, "text/plain", std::to_string(body.size())};
+    });
+    server_->start();
+  }
+  UniqueFd connected() const {
+    UniqueFd made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(server_->port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    const timeval limit{20, 0};
+    ::setsockopt(made.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    return made;
+  }
+  static void send(const UniqueFd& socket, const std::string& text) {
+    for (std::size_t sent = 0; sent < text.size();) {
+      const ssize_t size = ::send(socket.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (size <= 0) return;  // The server has answered already.
+      sent += static_cast<std::size_t>(size);
+    }
+  }
+  std::string answer_to(const std::string& text) const {
+    const UniqueFd socket = connected();
+    send(socket, text);
+    std::string answer;
+    std::array<char, 4096> part;
+    for (ssize_t size = 0; (size = ::recv(socket.get(), part.data(), part.size(), 0)) > 0;)
+      answer.append(part.data(), static_cast<std::size_t>(size));
+    return answer;
+  }
+
+  std::unique_ptr<WebServer> server_ = std::make_unique<WebServer>("127.0.0.1", 0, "");
+};
+
+TEST_F(WebServerLimits, RequestsHaveASize) {
+  const std::string begin = "GET /none HTTP/1.1\r\nHost: localhost\r\n";
+  EXPECT_THAT(answer_to(begin + "X: " + std::string(15 << 10, 'x') + "\r\n\r\n"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(answer_to(begin + "X: " + std::string(17 << 10, 'x') + "\r\n\r\n"), StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(answer_to(std::string(1 << 20, 'x')), StartsWith("HTTP/1.1 431")) << "without an end";
+  const auto post = [&](std::size_t size) {
+    return answer_to("POST /changes HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" +
+                     std::string(size, 'x'));
+  };
+  EXPECT_THAT(post(64 << 10), HasSubstr("\r\n\r\n65536"));
+  EXPECT_THAT(post((64 << 10) + 1), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(answer_to("POST /changes HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer_to("POST /changes HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), StartsWith("HTTP/1.1 400"))
+      << "a length that is not known";
+}
+
+TEST_F(WebServerLimits, ItEndsAtOnceWhateverClientsDo) {
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 30; ++i) {
+    clients.push_back(connected());  // They connect, and no more.
+    clients.push_back(connected());
+    send(clients.back(), "GET /lo");  // They stop within the request.
+    clients.push_back(connected());
+    send(clients.back(), "GET /long HTTP/1.1\r\n\r\n");  // They do not read their answer.
+  }
+  EXPECT_THAT(answer_to("GET /none HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404"));
+  const Deadline begin = Clock::now();
+  server_.reset();
+  EXPECT_LT(Clock::now() - begin, 1s);
+}
+
+}  // namespace web_server_test
+}  // namespace tenon::tool

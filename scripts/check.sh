@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo models decoders metrics npu npu-clients va media gpu vm windows package python compat
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz failing-calls graphs special-values mutants zoo models decoders metrics npu npu-clients va media soak gpu vm windows package python compat
   chroot12-full chroot12 chroot13 npu13)
 
 check() {
@@ -176,6 +176,17 @@ check_fuzz() {
   [ "$failed" = 0 ]
 }
 
+# Models, pipelines and every framework while each call of the system fails in turn: none may crash, hang, leak or spoil the next try.
+check_failing_calls() {
+  local program failed=0 lib="$PWD/build/release/lib"
+  configure release && build release tenon_with_modules tenon_device_cpu failing_models failing_frameworks || return 1
+  for program in failing_models failing_frameworks; do
+    TENON_DEVICE_PATH="$lib" TENON_ELEMENT_PATH="$lib" TENON_MODELS="$PWD/models" \
+      python3 tests/failing_calls/failing_calls.py "build/release/tests/$program" || failed=1
+  done
+  [ "$failed" = 0 ]
+}
+
 # The GPU device on Intel's OpenCL, on an NVIDIA GPU where there is one, and beside OpenVINO's own GPU plugin.
 check_gpu() {
   local vendor code
@@ -284,6 +295,14 @@ check_media() {
   TENON_MEDIA_SOAK="${TENON_MEDIA_SOAK:-600}" ctest --test-dir build/release -R '^media_soak_test$' --output-on-failure \
     >build/release/media_soak.log 2>&1 || { tail -40 build/release/media_soak.log; return 1; }
   grep -E 'rounds|frames' build/release/Testing/Temporary/LastTest.log
+}
+
+# A pipeline of many streams that come, go, change and fail, and its page's clients, for half an hour: build/soak has plots.
+check_soak() {
+  local lib="$PWD/build/release/lib"
+  configure release && build release tenon_with_modules tenon_device_cpu &&
+    TENON_DEVICE_PATH="$lib" TENON_ELEMENT_PATH="$lib" python3 tests/soak/soak.py --tenon build/release/bin/tenon --models models \
+      --seconds "${TENON_SOAK:-1800}" --out build/soak
 }
 
 # The same driver file in a Debian 13, where the loader needs no shim, with the openvino wheel for its Python.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the system that fail when a test says so. The library stands in front of the C and C++ libraries: a program that links it
+// before others has its functions instead of theirs, and so have all libraries that the program loads. It passes calls on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tenon_test {
+
+/// Kinds of calls. Those are counted that are made by a library of Tenon's, directly or through the C++ library.
+enum class CallKind : int {
+  kNew,         ///< operator new in all its forms: std::bad_alloc, or null where the form says so.
+  kMalloc,      ///< malloc, calloc, realloc, posix_memalign, aligned_alloc: ENOMEM.
+  kMap,         ///< mmap: ENOMEM.
+  kFile,        ///< open, openat, fopen, fdopen, opendir: EMFILE.
+  kDescriptor,  ///< What makes other descriptors: eventfd, pipe2, socket, memfd_create, dup...: EMFILE.
+  kThread,      ///< pthread_create: EAGAIN.
+};
+inline constexpr int kCallKinds = 6;
+/// "new", "malloc", "map", "file", "descriptor", "thread".
+const char* name_of(CallKind kind);
+
+/// Begins to count the calls of a kind in all threads, and makes one of them fail. @param failing  From 1; 0: none.
+void watch_calls(CallKind kind, long failing);
+
+struct WatchedCalls {
+  long count = 0;
+  std::string failed;  ///< The function that failed; empty: the call was not reached.
+};
+/// Ends that.
+WatchedCalls unwatch_calls();
+
+/// As watch_calls(kind, 0), and keeps for each call where it came from: a hash of the functions on the stack.
+void watch_sites(CallKind kind);
+/// Those of the calls until unwatch_calls(), in order.
+std::vector<std::uint64_t> watched_sites();
+
+/// Writes where the last failure was injected, as modules and offsets, for a program that is about to end. @thread a signal handler, too.
+void write_failed_stack(int fd);
+
+}  // namespace tenon_test

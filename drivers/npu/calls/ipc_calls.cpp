@@ -10,9 +10,13 @@
 
 #include <tenon/drivers/npu/calls/calls.hpp>
 #include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/run/queue.hpp>
 
 namespace tenon::npu::calls {
 namespace {
+
+/// How long running commands may use memory before it is not shared.
+constexpr std::uint64_t kShareWaitNs = 2'000'000'000;
 
 /// The bytes of a handle.
 struct IpcHandle {
@@ -71,7 +75,12 @@ ze_result_t mem_get_ipc_handle(ze_context_handle_t context_handle, const void* d
   if (!data || !handle) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   const auto memory = memory_table().find(context.get(), data);
   if (!memory) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the address is not in memory of this context");
-  if (const ze_result_t result = memory->make_shareable()) return result;
+  if (!memory->is_shareable()) {
+    // What a command writes while the memory moves would be lost.
+    const ze_result_t result =
+        when_unused(context->driver(), *memory, Deadline::in(kShareWaitNs), [&] { return memory->make_shareable(); });
+    if (result != ZE_RESULT_SUCCESS) return result;
+  }
   return write_handle(memory->borrow_fd(), memory->size(),
                       static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - memory->data()), handle);
 } catch (const std::bad_alloc&) {

@@ -9,6 +9,7 @@
 #include <tenon/drivers/npu/calls/calls.hpp>
 #include <tenon/drivers/npu/objects/device.hpp>
 #include <tenon/drivers/npu/objects/reservation.hpp>
+#include <tenon/drivers/npu/run/queue.hpp>
 
 namespace tenon::npu::calls {
 namespace {
@@ -179,13 +180,18 @@ ze_result_t virtual_mem_unmap(ze_context_handle_t handle, const void* address, s
 }
 
 ze_result_t virtual_mem_set_access(ze_context_handle_t handle, const void* address, std::size_t size,
-                                   ze_memory_access_attribute_t access) {
+                                   ze_memory_access_attribute_t access) try {
   Ref<Context> context;
   if (const ze_result_t result = start(handle, address, size, &context)) return result;
   if (!is_access(access)) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   const auto mapping = mapping_at(*context, address, size);
   if (!mapping) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  return mapping->set_access(access) ? ZE_RESULT_SUCCESS : fail(ZE_RESULT_ERROR_UNKNOWN, std::strerror(errno));
+  // Commands check the access as they begin: one that runs would end the process.
+  return while_unused(context->driver(), *mapping, [&] {
+    return mapping->set_access(access) ? ZE_RESULT_SUCCESS : fail(ZE_RESULT_ERROR_UNKNOWN, std::strerror(errno));
+  });
+} catch (const std::bad_alloc&) {
+  return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 ze_result_t virtual_mem_get_access(ze_context_handle_t handle, const void* address, std::size_t size,

@@ -2,8 +2,10 @@
 // Memory between processes (zeMem*Ipc*), and memory that clients map into reserved ranges (zeVirtualMem*).
 #include <sys/wait.h>
 #include <unistd.h>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include <tenon/drivers/npu/testing/client.hpp>
 
@@ -188,6 +190,85 @@ TEST_F(NpuVirtualMemory, WhatIsMadeInaccessibleIsAnErrorOfTheCommandAndNoSignal)
   EXPECT_EQ(zeVirtualMemFree(context, range, kPage), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zePhysicalMemDestroy(context, memory), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zePhysicalMemDestroy(context, memory), ZE_RESULT_ERROR_INVALID_ARGUMENT);
+}
+
+/// A list whose second command, behind an event, fills the page: it runs until set() or the end.
+class NpuRunningCommand : public NpuVirtualMemory {
+ protected:
+  void start_filling(void* data, unsigned char value) {
+    pool_ = make_pool(1);
+    event_ = make_event(pool_, 0);
+    list_ = make_list();
+    queue_ = make_queue();
+    ASSERT_EQ(zeCommandListAppendMemoryFill(list_, data, &value, 1, kPage, nullptr, 1, &event_), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeCommandListClose(list_), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue_, 1, &list_, nullptr), ZE_RESULT_SUCCESS);
+    // Until a thread has taken it: before, it is only submitted.
+    ASSERT_EQ(zeCommandQueueSynchronize(queue_, kSecond / 5), ZE_RESULT_NOT_READY);
+  }
+  void finish_filling() {
+    ASSERT_EQ(zeEventHostSignal(event_), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeCommandQueueSynchronize(queue_, 10 * kSecond), ZE_RESULT_SUCCESS);
+  }
+  void TearDown() override {
+    EXPECT_EQ(zeCommandQueueDestroy(queue_), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeCommandListDestroy(list_), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeEventDestroy(event_), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeEventPoolDestroy(pool_), ZE_RESULT_SUCCESS);
+    NpuVirtualMemory::TearDown();
+  }
+  ze_event_handle_t event_ = nullptr;
+
+ private:
+  ze_event_pool_handle_t pool_ = nullptr;
+  ze_command_list_handle_t list_ = nullptr;
+  ze_command_queue_handle_t queue_ = nullptr;
+};
+
+TEST_F(NpuRunningCommand, KeepsTheAccessOfItsMemory) {
+  std::byte* const range = reserve(2 * kPage);
+  const auto memory = make_physical(2 * kPage);
+  constexpr auto kWrite = ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE;
+  ASSERT_EQ(zeVirtualMemMap(context, range, kPage, memory, 0, kWrite), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(zeVirtualMemMap(context, range + kPage, kPage, memory, kPage, kWrite), ZE_RESULT_SUCCESS);
+  start_filling(range, 3);
+  for (const auto access : {ZE_MEMORY_ACCESS_ATTRIBUTE_NONE, ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY})
+    EXPECT_EQ(zeVirtualMemSetAccessAttribute(context, range, kPage, access), ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
+  EXPECT_EQ(zeVirtualMemUnmap(context, range, kPage), ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
+  EXPECT_EQ(zeVirtualMemSetAccessAttribute(context, range + kPage, kPage, ZE_MEMORY_ACCESS_ATTRIBUTE_NONE),
+            ZE_RESULT_SUCCESS)
+      << "no command uses the other page";
+  finish_filling();
+  EXPECT_EQ(range[0], std::byte{3});
+  EXPECT_EQ(zeVirtualMemSetAccessAttribute(context, range, kPage, ZE_MEMORY_ACCESS_ATTRIBUTE_NONE), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zePhysicalMemDestroy(context, memory), ZE_RESULT_SUCCESS);
+}
+
+TEST_F(NpuRunningCommand, EndsBeforeItsMemoryIsShared) {
+  auto* const data = static_cast<unsigned char*>(allocate_device(kPage));
+  start_filling(data, 4);
+  ze_ipc_mem_handle_t handle = {};
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(zeEventHostSignal(event_), ZE_RESULT_SUCCESS);
+  });
+  EXPECT_EQ(zeMemGetIpcHandle(context, data, &handle), ZE_RESULT_SUCCESS);
+  other.join();
+  void* opened = nullptr;
+  ASSERT_EQ(zeMemOpenIpcHandle(context, device, handle, 0, &opened), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(static_cast<unsigned char*>(opened)[kPage - 1], 4) << "what the command wrote came along";
+  EXPECT_EQ(zeMemCloseIpcHandle(context, opened), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, data), ZE_RESULT_SUCCESS);
+}
+
+TEST_F(NpuRunningCommand, ThatWaitsForEverKeepsItsMemoryFromBeingShared) {
+  auto* const data = static_cast<unsigned char*>(allocate_device(kPage));
+  start_filling(data, 5);
+  ze_ipc_mem_handle_t handle = {};
+  EXPECT_EQ(zeMemGetIpcHandle(context, data, &handle), ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
+  finish_filling();
+  EXPECT_EQ(zeMemGetIpcHandle(context, data, &handle), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, data), ZE_RESULT_SUCCESS);
 }
 
 TEST_F(NpuVirtualMemory, SizesThatAreNoPagesAreRefused) {

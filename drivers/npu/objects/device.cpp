@@ -84,11 +84,12 @@ void Driver::add_executor(std::weak_ptr<Executor> executor) {
   executors_.push_back(std::move(executor));
 }
 
-std::vector<std::shared_ptr<Executor>> Driver::executors() const {
+std::vector<std::shared_ptr<Executor>> Driver::executors(std::unique_lock<std::mutex>* lock) const {
   std::vector<std::shared_ptr<Executor>> found;
-  std::lock_guard lock(mutex_);
+  std::unique_lock held(mutex_);
   for (const auto& each : executors_)
     if (auto executor = each.lock()) found.push_back(std::move(executor));
+  if (lock) *lock = std::move(held);
   return found;
 }
 

@@ -57,7 +57,8 @@ class Driver final : public Object {
   ze_driver_handle_t handle() const noexcept { return static_cast<ze_driver_handle_t>(Object::handle()); }
   /// Executors of the queues and immediate lists that still exist. @thread any
   void add_executor(std::weak_ptr<Executor> executor);
-  std::vector<std::shared_ptr<Executor>> executors() const;
+  /// @param lock  If given, no executor is added while it is held.
+  std::vector<std::shared_ptr<Executor>> executors(std::unique_lock<std::mutex>* lock = nullptr) const;
 
  private:
   std::vector<Device*> devices_;

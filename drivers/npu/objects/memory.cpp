@@ -113,6 +113,8 @@ int dma_buf_of(const UniqueFd& memfd, std::size_t size) noexcept try {
 
 std::atomic<std::uint64_t> memory_limit{0};
 
+std::mutex sharing;  ///< Guards the step from memory of its own to a file.
+
 std::uint64_t read_number(const char* path) {
   std::ifstream file(path);
   std::uint64_t value = 0;
@@ -271,9 +273,13 @@ bool Allocation::set_access(ze_memory_access_attribute_t access) noexcept {
   return true;
 }
 
+bool Allocation::is_shareable() const noexcept {
+  const std::lock_guard lock(sharing);
+  return borrow_fd() >= 0;
+}
+
 ze_result_t Allocation::make_shareable() {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(sharing);
   if (borrow_fd() >= 0) return ZE_RESULT_SUCCESS;
   if (source_ != Source::kOwn)
     return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,

@@ -84,6 +84,7 @@ class Allocation {
   /// Moves memory of its own into a file, at the same address, so that other processes can open it. Nothing may write to it
   /// meanwhile. @errors after fail(): ZE_RESULT_ERROR_UNSUPPORTED_FEATURE: user memory or a mapping.
   ze_result_t make_shareable();
+  bool is_shareable() const noexcept;
   /// The file of exported or shareable memory; -1 if there is none.
   int borrow_fd() const noexcept { return fd_ ? fd_.get() : watched_fd_ ? watched_fd_.get() : dma_buf_.get(); }
 

@@ -204,13 +204,20 @@ bool Executor::is_used(const Allocation& memory, std::uint32_t target) noexcept 
   return false;
 }
 
-void Executor::wait_for_users_of(const Allocation& memory) noexcept {
+void Executor::wait_for_users_of(const Allocation& memory, Deadline deadline) noexcept {
   const std::uint32_t target = sequence_.load();
   for (;;) {
     const std::uint32_t seen = done_.load();
     if (!is_used(memory, target)) return;
-    done_.wait([seen](std::uint32_t done) { return done != seen; }, Deadline(), default_spin_ns());
+    if (!done_.wait([seen](std::uint32_t done) { return done != seen; }, deadline, default_spin_ns())) return;
   }
+}
+
+std::unique_lock<std::mutex> Executor::hold_without_users_of(const Allocation& memory) {
+  std::unique_lock lock(mutex_);
+  for (std::size_t i = 0; i < started_; ++i)
+    if (const Work* work = slot(i).running; work && work->uses(memory)) return {};
+  return lock;
 }
 
 bool Executor::is_short_next() noexcept { return started_ < count_ && slot(started_).work.is_short; }

@@ -74,8 +74,10 @@ class Executor {
   ze_result_t wait(Deadline deadline) noexcept;
   /// Waits for that submission. @return its result.
   ze_result_t wait(Outcome& outcome) noexcept;
-  /// Waits until no earlier submission uses the memory.
-  void wait_for_users_of(const Allocation& memory) noexcept;
+  /// Waits until no earlier submission uses the memory, or the deadline passes.
+  void wait_for_users_of(const Allocation& memory, Deadline deadline = Deadline()) noexcept;
+  /// While the lock is held, no submission starts. @return no lock if a running one uses the memory.
+  std::unique_lock<std::mutex> hold_without_users_of(const Allocation& memory);
   void set_priority(Priority priority) noexcept { priority_.store(priority, std::memory_order_relaxed); }
   /// The owner shown in the trace: a queue's or an immediate list's handle.
   void set_owner(const void* handle) noexcept { owner_.store(handle, std::memory_order_relaxed); }

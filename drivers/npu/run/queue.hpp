@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -23,6 +24,13 @@ namespace tenon::npu {
 /// Creates an executor registered with the driver, for searches of memory users. @errors std::bad_alloc
 std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device,
                                         const Executor::Settings& settings);
+
+/// Changes memory under no running command: those that were submitted start after the change. @return the change's result;
+/// ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, after fail(): a running command, of any queue, uses the memory. @errors std::bad_alloc
+ze_result_t while_unused(const Driver& driver, const Allocation& memory, const std::function<ze_result_t()>& change);
+/// The same, but waits for running commands. @return ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE only after the deadline.
+ze_result_t when_unused(const Driver& driver, const Allocation& memory, Deadline deadline,
+                        const std::function<ze_result_t()>& change);
 
 class CommandQueue final : public Object {
  public:

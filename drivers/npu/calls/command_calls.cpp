@@ -323,9 +323,7 @@ ze_result_t append_memory_copy_from_context(ze_command_list_handle_t handle, voi
                                             ze_event_handle_t* waits) {
   Ref<Context> context;
   if (!handle) return or_refuse(signal, ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
-  if (source_context) {  // If null, it is the list's.
-    if (const ze_result_t result = acquire(source_context, &context)) return or_refuse(signal, result);
-  }
+  if (const ze_result_t result = acquire(source_context, &context)) return or_refuse(signal, result);
   return append_copy(handle, destination, context.get(), source, size, signal, wait_count, waits);
 }
 

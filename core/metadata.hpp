@@ -35,7 +35,8 @@ struct Box {
 };
 
 /// @name The types that Tenon's own code writes and reads. A user-defined type needs a kKind. With json() it appears in
-/// JSON lines; with cropped() it follows crops (false: it is not in the crop). @{
+/// JSON lines; with cropped() it follows crops (false: it is not in the crop). For Collection::merge() it may have same_as(), and
+/// join(other) for what the other knows more of the same thing (whether anything changed); without same_as(), == decides. @{
 
 /// An object in a picture.
 struct TENON_API Detection {
@@ -47,6 +48,10 @@ struct TENON_API Detection {
   std::int64_t track_id = -1;  ///< Identifies the same object in other frames; -1: not tracked.
   std::string json() const;
   bool cropped(const Box& region);
+  /// Whether it is the same find, tracked or not. Boxes may differ by kSamePx at each corner, which conversions of sizes leave.
+  bool same_as(const Detection& other) const;
+  bool join(const Detection& other);  ///< Takes its track, if this has none.
+  static constexpr float kSamePx = 0.02f;
   friend bool operator==(const Detection&, const Detection&) = default;
 };
 
@@ -75,6 +80,8 @@ struct TENON_API TensorOutput {
   TensorOutput moved(const std::function<void(float& x, float& y)>& move) const;
   std::string json() const;
   bool cropped(const Box& region);  ///< Points outside of the region stay too, because a point's meaning is its index.
+  /// Whether it has the same names and is the same memory, or the same points.
+  bool same_as(const TensorOutput& other) const;
 };
 
 /// A mask over `box`: u8 [height, width] of any resolution, the index into `labels` or 0 and 1.
@@ -85,6 +92,7 @@ struct TENON_API Segmentation {
   std::vector<std::string> labels;
   std::string json() const;
   bool cropped(const Box& region);
+  bool same_as(const Segmentation& other) const;  ///< Whether it has the same labels and place, and the same memory.
 };
 
 /// A sound event. Times are nanoseconds of the stream's clock.
@@ -204,6 +212,11 @@ class TENON_API Collection {
   std::shared_ptr<Collection> cropped(const Box& region) const;
   /// A copy: entries are shared, later changes are not.
   std::shared_ptr<Collection> copy() const;
+  /// Adds what `other` knows of the same picture and this does not: the collections are copies of one that went on apart. An entry of
+  /// `other` is here already if one of the same parent is the same object, or the same thing (same_as(), or ==); each of this
+  /// collection's entries is that for one at most. Children follow their parents; order and ids of this collection stay.
+  /// @cost entries times entries, in the worst case.
+  void merge(const Collection& other);
 
  private:
   /// The operations on a type-erased value.
@@ -211,6 +224,9 @@ class TENON_API Collection {
     std::string (*json)(const void*);
     /// The value in a crop: the same one, a changed one, or null.
     std::shared_ptr<const void> (*crop)(const std::shared_ptr<const void>&, const Box&);
+    bool (*is_same)(const void*, const void*);
+    /// The first value with what the second knows more of it; null: nothing.
+    std::shared_ptr<const void> (*join)(const void*, const void*);
   };
   struct Item {
     Id id = 0, parent = kFrame;
@@ -233,6 +249,23 @@ class TENON_API Collection {
             return changed;
           }
           return held;
+        },
+        [](const void* one, const void* other) -> bool {
+          if (one == other) return true;
+          const T &a = *static_cast<const T*>(one), &b = *static_cast<const T*>(other);
+          if constexpr (requires { a.same_as(b); })
+            return a.same_as(b);
+          else if constexpr (requires { a == b; })
+            return a == b;
+          else
+            return false;
+        },
+        [](const void* one, const void* other) -> std::shared_ptr<const void> {
+          if constexpr (requires(T & v, const T& w) { v.join(w); }) {
+            auto changed = std::make_shared<T>(*static_cast<const T*>(one));
+            if (changed->join(*static_cast<const T*>(other))) return changed;
+          }
+          return nullptr;
         }};
     return {0, kFrame, T::kKind, &kMethods, std::make_shared<const T>(std::move(value))};
   }

@@ -126,6 +126,7 @@ std::vector<KnownElement> basic_elements() {
        no_parameters([]() -> AnyElement { return std::make_unique<Identity>(); })},
       convert_element(),
       throttle_element(),
+      aggregate_element(),
       {{"null", "Takes all frames and keeps none", Role::kSink, {}, false, false, Takes::kBoth},
        no_parameters([]() -> AnyElement { return std::make_unique<NullSink>(); })},
   };

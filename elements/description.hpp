@@ -48,6 +48,9 @@ struct Description {
   std::vector<PixelFormat> formats = {};
   /// For a shared transform: it joins its streams into one (a mosaic). Items that it emits may name any of its streams.
   bool joins = false;
+  /// For a transform that is not shared: it joins the branches of a stream, which come on several paths, into one (Item::branch). It has
+  /// a thread. It opens with the first branch, and what others bring before waits.
+  bool joins_branches = false;
   /// Null: it reads and writes none. A pipeline refuses to write over what it reads.
   FilesOf files = {};
 };

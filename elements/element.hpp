@@ -58,6 +58,8 @@ struct Item {
   /// When the source read the frame. An element that emits an item later than it received it copies this time to the item
   /// that it emits. If it is not set, the pipeline takes the time of the last item that came of the stream.
   Clock::time_point born = {};
+  /// For elements that join branches of a stream: the branch on which it came, by the order of the node's `from`.
+  std::uint32_t branch = 0;
 };
 
 /// Receives the results of an element. @thread one call at a time for each stream.
@@ -75,6 +77,7 @@ struct Environment {
   std::vector<std::uint32_t> streams = {};  ///< The numbers of the streams that the element gets.
   /// The files of the whole pipeline, for elements that learn later which they read or write; may be null.
   std::shared_ptr<UsedFiles> files = {};
+  std::uint32_t branches = 1;  ///< For an element that joins branches: the number of paths on which each stream comes.
 };
 
 /// The base of all elements.
@@ -138,6 +141,8 @@ class TENON_API Transform : public Element {
   /// The stream has ended or failed, or is about to restart: emits what is left of it. Called once for each open() that has
   /// returned, even if process() threw since.
   virtual void end(std::uint32_t /*stream*/, Output&) {}
+  /// For elements that join branches: no more comes of the stream on this branch, while others go on. Not called for the last one.
+  virtual void end_branch(std::uint32_t /*stream*/, std::uint32_t /*branch*/, Output&) {}
 };
 
 /// Changes frames, or adds to them. One frame comes out for each that goes in.

@@ -68,9 +68,9 @@ NodeRequirements requirements_of(const Node& node, std::uint32_t stream, const S
 /// @param stream  Its number as it leaves the maker.
 Negotiation negotiate_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
   std::vector<NodeRequirements> nodes;
-  std::vector<const Node*> open(maker.to.begin(), maker.to.end());
+  std::vector<Node::Next> open(maker.to);
   while (!open.empty()) {
-    const Node& node = *open.back();
+    const Node& node = *open.back().node;
     open.pop_back();
     nodes.push_back(requirements_of(node, stream, info));
     if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
@@ -91,6 +91,12 @@ bool read_next(Source& source, bool is_audio, Deadline deadline, Message& next) 
   return frame.has_value();
 }
 
+void Node::feed(Node& next) {
+  const std::vector<std::string>& from = next.plan->spec.from;
+  const auto branch = std::find(from.begin(), from.end(), plan->spec.name) - from.begin();
+  to.push_back({&next, static_cast<std::uint32_t>(branch)});
+}
+
 Lane& Node::lane_of(std::uint32_t stream) const {
   if (lanes.size() == 1) return *lanes.front();
   if (places > 0 && stream >= first_added) return *lanes[plan->streams.size() + (stream - first_added) % places];
@@ -106,10 +112,11 @@ Lane::Lane(const PipelineSpec& spec, Host& host, Node& node, std::vector<std::ui
       streams_(std::move(streams)),
       open_(streams_.size()),
       waits_for_more_(node.places > 0 && node.element->is_shared && !node.element->joins) {
-  element = make_node(node.plan->spec, {node.plan->spec.name, &ledger, streams_, spec_.files});
+  element = make_node(node.plan->spec, {node.plan->spec.name, &ledger, streams_, spec_.files, node.branches()});
   if (node.plan->has_thread && node.element->role != Role::kSource)
     queue.emplace(node.plan->spec.queue.value_or(QueueOptions{}));
   if (node.element->joins) joined_.emplace(Joined{nullptr, Restarts(spec_), {}, false});
+  if (node.branches() > 1) branches_.emplace(node.branches());
 }
 
 void Lane::deliver(Message message) {
@@ -185,11 +192,14 @@ bool Lane::begin_again(std::uint32_t stream) {
 
 void Lane::pass_on(Message message) {
   const auto pause = Clock::now();
-  const std::vector<Node*>& to = node_.to;
+  const std::vector<Node::Next>& to = node_.to;
   const std::uint32_t stream = message.stream;
   if (message.kind != Message::Kind::kFrame) {
     // A node that missed one would wait for it.
-    for (Node* next : to) insist([&] { next->lane_of(stream).deliver(message); });
+    for (const Node::Next& next : to) {
+      message.branch = next.branch;
+      insist([&] { next.node->lane_of(stream).deliver(message); });
+    }
     elsewhere_ += Clock::now() - pause;
     return;
   }
@@ -197,9 +207,13 @@ void Lane::pass_on(Message message) {
     Message branch = message;
     branch.frame = apart(message.frame);
     branch.audio = apart(message.audio);
-    to[i]->lane_of(stream).deliver(std::move(branch));
+    branch.branch = to[i].branch;
+    to[i].node->lane_of(stream).deliver(std::move(branch));
   }
-  if (!to.empty()) to.back()->lane_of(stream).deliver(std::move(message));
+  if (!to.empty()) {
+    message.branch = to.back().branch;
+    to.back().node->lane_of(stream).deliver(std::move(message));
+  }
   elsewhere_ += Clock::now() - pause;
 }
 
@@ -287,6 +301,13 @@ void Lane::handle(Message message) {
 }
 
 void Lane::take(Message message) {
+  if (!branches_) return act(std::move(message));
+  branches_->take(
+      std::move(message), [this](Message&& next) { act(std::move(next)); },
+      [this](std::uint32_t stream, std::uint32_t branch) { end_branch(stream, branch); });
+}
+
+void Lane::act(Message message) {
   switch (message.kind) {
     case Message::Kind::kJoin:
       join(message.stream);
@@ -345,7 +366,7 @@ void Lane::frame(Message message) {
   const Clock::time_point born = message.born;
   state.has_failed = !guarded(stream, [&] {
     if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
-      (*transform)->process({stream, std::move(message.frame), std::move(message.audio), born}, *this);
+      (*transform)->process({stream, std::move(message.frame), std::move(message.audio), born, message.branch}, *this);
     else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
       message.audio ? (*inplace)->process_audio(stream, message.audio) : (*inplace)->process(stream, message.frame);
     else
@@ -370,6 +391,13 @@ void Lane::end(std::uint32_t stream) {
     else
       std::get<std::unique_ptr<Sink>>(element)->end(stream);
   });
+}
+
+void Lane::end_branch(std::uint32_t stream, std::uint32_t branch) {
+  Open& state = open_[index_of(stream)];
+  if (!state.is_open || state.has_failed) return;
+  state.has_failed =
+      !guarded(stream, [&] { std::get<std::unique_ptr<Transform>>(element)->end_branch(stream, branch, *this); });
 }
 
 /// An exception may concern any of the element's streams, so it fails all that are open.
@@ -427,9 +455,10 @@ void Lane::finish(bool whatever_comes) {
   if (std::exchange(is_finished_, true)) return;
   if (auto* sink = std::get_if<std::unique_ptr<Sink>>(&element)) guarded(last_stream_, [&] { (*sink)->finish(); });
   if (!waits_for_more_) return;
-  for (Node* next : node_.to) {
-    if (!next->element->is_shared || next->lanes.front()->queue) continue;  // Others end in their threads.
-    if (whatever_comes || next->lanes.front()->is_over()) next->lanes.front()->finish(whatever_comes);
+  for (const Node::Next& next : node_.to) {
+    Lane& lane = *next.node->lanes.front();
+    if (!next.node->element->is_shared || lane.queue) continue;  // Others end in their threads.
+    if (whatever_comes || lane.is_over()) lane.finish(whatever_comes);
   }
 }
 

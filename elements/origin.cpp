@@ -16,14 +16,10 @@ namespace elements {
 namespace detail {
 
 bool origin_is_wanted(const Node& source, std::uint32_t stream) {
-  std::vector<std::pair<const Node*, std::uint32_t>> open{{&source, stream}};
-  while (!open.empty()) {
-    const auto [node, number] = open.back();
-    open.pop_back();
-    if (std::visit([](const auto& one) { return one->wants_origin(); }, node->lane_of(number).element)) return true;
-    for (const Node* next : node->to) open.emplace_back(next, node->gives(number));
-  }
-  return false;
+  return walk_downstream(source, stream, [](const Node& node, std::uint32_t number) {
+    const bool wants = std::visit([](const auto& one) { return one->wants_origin(); }, node.lane_of(number).element);
+    return wants ? Walk::kFound : Walk::kGoOn;
+  });
 }
 
 void add_origin(Message& frame, const std::string& source, std::uint64_t number) {

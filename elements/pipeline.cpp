@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -76,10 +77,10 @@ class Pipeline::Engine final : public detail::Host {
       nodes_.push_back({&planned, &description_of(planned.spec), {}, {}, first_added_});
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
-      for (const std::size_t to : plan_.nodes[i].to) node.to.push_back(&nodes_[to]);
+      for (const std::size_t to : plan_.nodes[i].to) node.feed(nodes_[to]);
       // Each stands behind those that feed it. Streams that are added do not pass elements that join.
       const bool gives_added = node.element->role == Role::kSource || (node.places > 0 && !node.element->joins);
-      for (Node* to : node.to) to->places = gives_added ? spec_.more_sources : to->places;
+      for (const Node::Next& to : node.to) to.node->places = gives_added ? spec_.more_sources : to.node->places;
     }
     for (Node& node : nodes_) {
       if (node.element->is_shared) {
@@ -348,10 +349,12 @@ class Pipeline::Engine final : public detail::Host {
   /// Makes the source and an element for each node on its way that is not shared. Takes no lock: that may take long.
   void make_lanes(Added& added) {
     const NodeSpec& spec = added.plan->spec;
-    std::vector<Node*> open(added.node.to);
+    std::vector<Node::Next> open(added.node.to);
+    std::set<Node*> known;  // Branches meet again.
     while (!open.empty()) {
-      Node& node = *open.back();
+      Node& node = *open.back().node;
       open.pop_back();
+      if (!known.insert(&node).second) continue;
       if (node.element->joins)
         throw Error(Code::kUnimplemented, "add_source '" + spec.name + "': its way leads to '" + node.plan->spec.name +
                                               "', which joins the streams that it had at the beginning");
@@ -477,15 +480,10 @@ class Pipeline::Engine final : public detail::Host {
 
   /// Whether frames of the stream that come to the node still reach a sink.
   bool reaches_a_sink(const Node& node, std::uint32_t stream) const {
-    std::vector<std::pair<const Node*, std::uint32_t>> open{{&node, stream}};  // No recursion: pipelines may be long.
-    while (!open.empty()) {
-      const auto [next, comes] = open.back();
-      open.pop_back();
-      if (state_of(comes).is_over) continue;
-      if (next->to.empty()) return true;
-      for (const Node* to : next->to) open.emplace_back(to, next->gives(comes));
-    }
-    return false;
+    using detail::Walk;
+    return detail::walk_downstream(node, stream, [&](const Node& next, std::uint32_t comes) {
+      return state_of(comes).is_over ? Walk::kNotPast : next.to.empty() ? Walk::kFound : Walk::kGoOn;
+    });
   }
 
   template <typename Body>

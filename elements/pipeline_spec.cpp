@@ -70,6 +70,8 @@ std::vector<std::vector<std::size_t>> feeders_of(std::vector<NodeSpec>& nodes) {
     }
     for (const std::string& name : node.from) {
       const std::size_t from = index_of(places, name, node.name);
+      if (std::find(feeders[i].begin(), feeders[i].end(), from) != feeders[i].end())
+        refuse_graph("node " + in_quotes(node.name) + " is fed by " + in_quotes(name) + " twice");
       if (description_of(nodes[from]).role == Role::kSink)
         refuse_graph("node " + in_quotes(node.name) + " is fed by " + in_quotes(name) + ", which is a sink");
       feeders[i].push_back(from);
@@ -114,6 +116,15 @@ std::vector<std::size_t> ordered(const std::vector<NodeSpec>& nodes,
   return order;
 }
 
+/// Whether a node may join what the two others give it as branches of the same streams.
+void check_branch(const PipelinePlan::Node& node, const PipelinePlan::Node& first, const PipelinePlan::Node& other) {
+  const std::set<std::uint32_t> ours(first.gives.begin(), first.gives.end());
+  if (ours == std::set<std::uint32_t>(other.gives.begin(), other.gives.end())) return;
+  refuse_graph("node " + in_quotes(node.spec.name) + " joins branches of the same streams, and " +
+               in_quotes(first.spec.name) + " and " + in_quotes(other.spec.name) +
+               " give it different ones; let both come from one node ('identity' for several sources)");
+}
+
 /// Finds out which streams reach each node, and whether the node needs a thread.
 /// @param grows  Streams may be added, each with threads of its own.
 void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_t>>& feeders, bool grows) {
@@ -140,17 +151,22 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
       plan.nodes[from].to.push_back(i);
       calls[i] = std::max(calls[i], calls[from] + 1);
       threads.insert(callers[from].begin(), callers[from].end());
+      if (element.joins_branches && from != feeders[i].front()) {
+        check_branch(node, plan.nodes[feeders[i].front()], plan.nodes[from]);
+        continue;
+      }
       for (const std::uint32_t stream : plan.nodes[from].gives) {
         if (std::find(node.streams.begin(), node.streams.end(), stream) != node.streams.end())
-          refuse_graph("node " + in_quotes(node.spec.name) + " gets the same stream on two paths");
+          refuse_graph("node " + in_quotes(node.spec.name) +
+                       " gets the same stream on two paths; 'aggregate' joins branches into one stream again");
         node.streams.push_back(stream);
       }
     }
     node.gives = node.streams;
     if (element.joins) node.gives = {static_cast<std::uint32_t>(sources) + static_cast<std::uint32_t>(plan.joined++)};
     node.writers = threads.size();
-    node.has_thread = node.spec.queue || element.has_thread || (element.is_shared && threads.size() > 1) ||
-                      calls[i] >= kMaxNodesInThread;
+    node.has_thread = node.spec.queue || element.has_thread || element.joins_branches ||
+                      (element.is_shared && threads.size() > 1) || calls[i] >= kMaxNodesInThread;
     if (node.has_thread) calls[i] = 0;
     if (!node.has_thread) {
       callers[i] = threads;

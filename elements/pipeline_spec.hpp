@@ -86,7 +86,7 @@ struct PipelinePlan {
 /// Checks a spec and sorts its nodes.
 /// @errors kNotFound: an element or a node that does not exist (the message proposes the nearest name); kInvalidArgument: two
 /// nodes of one name, a cycle (the message names it), a source that is fed, a sink that feeds a node, a node other than a sink
-/// that feeds nothing, a stream that reaches a node on two paths, no source, a queue of size 0.
+/// that feeds nothing, a stream that reaches a node on two paths (but one that joins branches), no source, a queue of size 0.
 TENON_API PipelinePlan plan_pipeline(const PipelineSpec& spec);
 
 /// Adds the files that the elements of the plan read and write, as far as they are known before the elements are made.

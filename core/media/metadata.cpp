@@ -63,6 +63,19 @@ TENON_INLINE std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+/// Whether two tensors are the same memory, seen in the same way.
+TENON_INLINE bool is_same_memory(const Tensor& one, const Tensor& other) {
+  if (!one || !other) return !one && !other;
+  return one.memory() == other.memory() && one.offset() == other.offset() && one.shape() == other.shape() &&
+         one.element_type() == other.element_type();
+}
+
+TENON_INLINE bool is_near(const Box& one, const Box& other, float most) {
+  const auto is_near = [most](float a, float b) { return std::abs(a - b) <= most; };
+  return is_near(one.x1, other.x1) && is_near(one.y1, other.y1) && is_near(one.x2, other.x2) &&
+         is_near(one.y2, other.y2);
+}
+
 /// Moves `box` into `region`; false if they do not intersect.
 TENON_INLINE bool crop_box(Box& box, const Box& region) {
   const Box cut{std::max(box.x1, region.x1), std::max(box.y1, region.y1), std::min(box.x2, region.x2),
@@ -101,6 +114,15 @@ TENON_INLINE std::string Detection::json() const {
   return text;
 }
 TENON_INLINE bool Detection::cropped(const Box& region) { return detail::crop_box(box, region); }
+TENON_INLINE bool Detection::same_as(const Detection& other) const {
+  return label == other.label && label_id == other.label_id && score == other.score &&
+         detail::is_near(box, other.box, kSamePx) && (track_id == other.track_id || track_id < 0 || other.track_id < 0);
+}
+TENON_INLINE bool Detection::join(const Detection& other) {
+  if (track_id >= 0 || other.track_id < 0) return false;
+  track_id = other.track_id;
+  return true;
+}
 
 TENON_INLINE std::string Classification::json() const {
   return "\"label\":" + json_string(label) + ",\"label_id\":" + std::to_string(label_id) +
@@ -141,6 +163,14 @@ TENON_INLINE bool TensorOutput::cropped(const Box& region) {
   return true;
 }
 
+TENON_INLINE bool TensorOutput::same_as(const TensorOutput& other) const {
+  if (name != other.name || model != other.model || format != other.format) return false;
+  if (detail::is_same_memory(tensor, other.tensor)) return true;
+  if (!has_points() || !other.has_points() || tensor.shape() != other.tensor.shape()) return false;
+  const std::size_t count = tensor.shape()[0] * tensor.shape()[1];
+  return std::equal(tensor.data<float>(), tensor.data<float>() + count, other.tensor.data<float>());
+}
+
 TENON_INLINE std::string Segmentation::json() const {
   std::string text = "\"box\":" + detail::json_box(box) + ",\"mask\":" + detail::json_tensor(mask) + ",\"labels\":[";
   for (std::size_t i = 0; i < labels.size(); ++i) text += (i ? "," : "") + json_string(labels[i]);
@@ -168,6 +198,11 @@ TENON_INLINE bool Segmentation::cropped(const Box& region) {
          static_cast<float>(static_cast<double>(x2) * cell_x - left),
          static_cast<float>(static_cast<double>(y2) * cell_y - top)};
   return true;
+}
+
+TENON_INLINE bool Segmentation::same_as(const Segmentation& other) const {
+  return labels == other.labels && detail::is_near(box, other.box, Detection::kSamePx) &&
+         detail::is_same_memory(mask, other.mask);
 }
 
 TENON_INLINE std::string AudioEvent::json() const {
@@ -280,6 +315,49 @@ TENON_INLINE std::shared_ptr<Collection> Collection::cropped(const Box& region) 
 
 TENON_INLINE std::shared_ptr<Collection> Collection::copy() const {
   return derived([](const Item& item) { return item.value; });
+}
+
+TENON_INLINE void Collection::merge(const Collection& other) {
+  if (&other == this) return;
+  std::shared_lock theirs(other.mutex_);
+  const std::vector<Item> all = other.items_;
+  theirs.unlock();
+  std::vector<Item> replaced;  // Destroyed without the lock.
+  std::unique_lock lock(mutex_);
+  const std::size_t own = items_.size();
+  std::vector<bool> is_taken(own, false);
+  std::vector<std::pair<Id, Id>> renamed;  // The other's ids, and those here.
+  for (const Item& item : all) {
+    const auto parent =
+        std::find_if(renamed.begin(), renamed.end(), [&](const auto& one) { return one.first == item.parent; });
+    const Id here = item.parent == kFrame ? kFrame : parent == renamed.end() ? kFrame : parent->second;
+    const auto is_it = [&](std::size_t i) {
+      const Item& known = items_[i];
+      return !is_taken[i] && known.parent == here && known.kind == item.kind &&
+             item.methods->is_same(known.value.get(), item.value.get());
+    };
+    // Both went on from one collection, so what they share mostly has one id.
+    std::size_t at = 0;
+    while (at < own && items_[at].id < item.id) ++at;
+    if (at == own || items_[at].id != item.id || !is_it(at)) {
+      at = 0;
+      while (at < own && !is_it(at)) ++at;
+    }
+    if (at == own) {
+      renamed.emplace_back(item.id, ++last_);
+      Item added = item;
+      added.id = last_;
+      added.parent = here;
+      items_.push_back(std::move(added));
+      continue;
+    }
+    is_taken[at] = true;
+    renamed.emplace_back(item.id, items_[at].id);
+    if (auto more = item.methods->join(items_[at].value.get(), item.value.get())) {
+      replaced.push_back(items_[at]);
+      items_[at].value = std::move(more);
+    }
+  }
 }
 
 TENON_INLINE Collection& of(Frame& frame) {

@@ -45,6 +45,55 @@ TEST(Metadata, HoldsValuesOfAnyTypeInOrder) {
   EXPECT_EQ(known.size(), 4u);
 }
 
+TEST(Metadata, MergesWhatTwoCopiesLearned) {
+  Collection first;
+  const metadata::Id car = first.add(Detection{{1, 2, 3, 4}, "car", 7, 0.5f, -1});
+  first.add(Detection{{1, 2, 3, 4}, "car", 7, 0.5f, -1});  // Twice the same.
+  first.add(metadata::TensorOutput{Tensor(ElementType::kF32, {2}), "features", "m", ""}, car);
+  first.add(Weather{21.5});
+  const auto second = first.copy();
+  first.add(Classification{"red", 1, 0.9f, "colours"}, car);
+  second->replace(car, Detection{{1, 2, 3.01f, 4}, "car", 7, 0.5f, 12});
+  const metadata::Id plate = second->add(Detection{{1, 1, 2, 2}, "plate", 9, 0.75f}, car);
+  second->add(Classification{"B-TN 1", 0, 1, "text"}, plate);
+  second->add(Classification{"day", 0, 1, "light"});
+
+  first.merge(*second);
+  first.merge(*second);  // All of it is there now.
+  first.merge(first);
+  ASSERT_EQ(first.all<Detection>().size(), 3u);
+  EXPECT_EQ(first.all<Detection>()[0].id, car);
+  EXPECT_EQ(*first.all<Detection>()[0].value, (Detection{{1, 2, 3, 4}, "car", 7, 0.5f, 12})) << "it has a track now";
+  EXPECT_EQ(first.all<Detection>()[1]->track_id, -1);
+  const auto found = first.all<Detection>()[2];
+  EXPECT_EQ(found->label, "plate");
+  EXPECT_EQ(found.parent, car);
+  ASSERT_EQ(first.of<Classification>(found.id).size(), 1u);
+  EXPECT_EQ(first.of<Classification>(found.id)[0]->label, "B-TN 1");
+  EXPECT_EQ(first.of<Classification>(car).size(), 1u);
+  EXPECT_EQ(first.of<Classification>(metadata::kFrame).size(), 1u);
+  EXPECT_EQ(first.all<metadata::TensorOutput>().size(), 1u) << "the same memory";
+  EXPECT_EQ(first.all<Weather>().size(), 1u) << "the same object, of a type that cannot be compared";
+  EXPECT_EQ(first.size(), 8u);
+  for (std::size_t i = 1; i < 3; ++i) EXPECT_LT(first.all<Detection>()[i - 1].id, first.all<Detection>()[i].id);
+}
+
+TEST(Metadata, MergesCollectionsThatHaveOtherIds) {
+  Collection first, second;
+  first.add(metadata::NotLookedAt{"m"});
+  const metadata::Id a = first.add(Detection{{0, 0, 9, 9}, "a", 0, 0.5f});
+  const metadata::Id b = second.add(Detection{{5, 5, 9, 9}, "b", 1, 0.5f});
+  second.add(Classification{"of b", 0, 1, "m"}, b);
+  const metadata::Id same = second.add(Detection{{0, 0, 9, 9}, "a", 0, 0.5f});
+  second.add(Classification{"of a", 0, 1, "m"}, same);
+  first.merge(second);
+  ASSERT_EQ(first.all<Detection>().size(), 2u);
+  ASSERT_EQ(first.of<Classification>(a).size(), 1u);
+  EXPECT_EQ(first.of<Classification>(a)[0]->label, "of a");
+  EXPECT_EQ(first.of<Classification>(first.all<Detection>()[1].id)[0]->label, "of b");
+  EXPECT_EQ(second.size(), 4u) << "it is only read";
+}
+
 TEST(Metadata, KnowsWhatBelongsToWhat) {
   Collection known;
   const metadata::Id car = known.add(Detection{});

@@ -14,6 +14,7 @@ std::vector<KnownElement> basic_elements();
 /// The element "convert", which delegates to a converter of one of the modules.
 KnownElement convert_element();
 KnownElement throttle_element();
+KnownElement aggregate_element();
 
 }  // namespace elements
 }  // namespace v1

@@ -9,8 +9,10 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/audio.hpp>
@@ -19,6 +21,7 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/elements/description.hpp>
 #include <tenon/elements/element.hpp>
+#include <tenon/elements/internal/branches.hpp>
 #include <tenon/elements/internal/latencies.hpp>
 #include <tenon/elements/internal/negotiation.hpp>
 #include <tenon/elements/internal/restarts.hpp>
@@ -39,6 +42,7 @@ struct Message {
   enum class Kind : std::uint8_t { kJoin, kBegin, kFrame, kEnd, kLast };
   Kind kind = Kind::kFrame;
   std::uint32_t stream = 0;
+  std::uint32_t branch = 0;                ///< For a node that joins branches: the path on which it comes.
   Clock::time_point born{};                ///< When the source read the frame.
   std::shared_ptr<const StreamInfo> info;  ///< For kBegin.
   Frame frame;
@@ -60,9 +64,14 @@ struct Totals {
 
 /// A node of the plan with its lanes: one, or one for each stream.
 struct Node {
+  /// A node that it feeds, and the place of this one among those that feed it.
+  struct Next {
+    Node* node = nullptr;
+    std::uint32_t branch = 0;
+  };
   const PipelinePlan::Node* plan = nullptr;
   const Description* element = nullptr;
-  std::vector<Node*> to;
+  std::vector<Next> to;
   /// A node that is not shared has one for each planned stream, and behind them a place for each stream that may be added.
   /// @thread A place is written under the pipeline's lock, before its stream begins and after it has ended.
   std::vector<std::unique_ptr<Lane>> lanes;
@@ -73,7 +82,34 @@ struct Node {
   Lane& lane_of(std::uint32_t stream) const;
   /// The number that a stream has when it leaves the node.
   std::uint32_t gives(std::uint32_t stream) const { return element->joins ? plan->gives.front() : stream; }
+  /// Adds a node that it feeds.
+  void feed(Node& next);
+  /// The paths on which each of its streams comes.
+  std::uint32_t branches() const {
+    return element->joins_branches ? static_cast<std::uint32_t>(plan->spec.from.size()) : 1;
+  }
 };
+
+/// What walk_downstream() does after a node.
+enum class Walk : std::uint8_t { kGoOn, kNotPast, kFound };
+
+/// Calls `body(node, stream)` once for `first` and for each node behind it that the stream reaches, with its number there.
+/// @return Whether body found what it looks for.
+template <typename Body>
+bool walk_downstream(const Node& first, std::uint32_t stream, Body body) {
+  std::vector<std::pair<const Node*, std::uint32_t>> seen{{&first, stream}};  // No recursion: pipelines may be long.
+  std::set<const Node*> known{&first};                                        // Branches meet again.
+  while (!seen.empty()) {
+    const auto [node, number] = seen.back();
+    seen.pop_back();
+    const Walk next_step = body(*node, number);
+    if (next_step == Walk::kFound) return true;
+    if (next_step == Walk::kNotPast) continue;
+    for (const Node::Next& next : node->to)
+      if (known.insert(next.node).second) seen.emplace_back(next.node, node->gives(number));
+  }
+  return false;
+}
 
 /// What the node did so far. @pre The pipeline's lock is held, if streams may be added.
 NodeStats stats_of(const Node& node);
@@ -162,6 +198,8 @@ class Lane final : public Output {
   /// @errors none: what fails outside of the element fails the stream.
   void handle(Message message);
   void take(Message message);
+  void act(Message message);
+  void end_branch(std::uint32_t stream, std::uint32_t branch);
   void proceed();
   void begin(const Message& message);
   StreamInfo open_transform(Transform& transform, const Message& begins);
@@ -189,6 +227,7 @@ class Lane final : public Output {
   std::vector<std::uint32_t> streams_;
   std::vector<Open> open_;
   std::optional<Joined> joined_;
+  std::optional<Branches<Message>> branches_;
   const bool waits_for_more_;  ///< Streams may be added until the pipeline closes.
   std::atomic<std::size_t> streams_left_{streams_.size()};
   bool is_finished_ = false;

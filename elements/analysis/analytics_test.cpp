@@ -161,7 +161,8 @@ TEST(Analytics, ClocksThatGoBackOrStandGiveNoNegativeStays) {
 TEST(Analytics, SaysWhatIsWrongWithZones) {
   EXPECT_THAT(refusal({}),
               HasSubstr("'count' (analytics): there are no zones, lines or directions; give them in 'zones'"));
-  EXPECT_THAT(refusal({{"zones", "[{]"}}), HasSubstr("parameter 'zones': "));
+  EXPECT_THAT(refusal({{"zones", "[{]"}}), HasSubstr("parameter 'zones': is not JSON at line 1, column 3: "));
+  EXPECT_THAT(refusal({{"lines", "["}}), HasSubstr("; it must be a list: [{\"name\": \"gate\""));
   EXPECT_THAT(refusal({{"zones", R"([{"name": "x"}])"}}), HasSubstr("parameter 'zones': /0: has no points"));
   EXPECT_THAT(refusal({{"zones", R"([{"point": [[1,2]]}])"}}),
               HasSubstr("/0/point: is not known; did you mean 'points'?"));

@@ -75,7 +75,7 @@ Regions::Regions(const Parameters& given)
 void Regions::read_boxes(const std::string& text) {
   const Place place{owner_ + ": parameter 'boxes'"};
   if (text.empty()) return;
-  const Json list = parse_json(text, place);
+  const Json list = parse_json(text, place, "a list of regions: [{\"box\": [0,0,640,360], \"label\": \"gate\"}]");
   for (std::size_t i = 0; i < list_of(list, place).size(); ++i) {
     Region region;
     region.object.score = 1;
@@ -101,7 +101,7 @@ void Regions::read_lines(const std::string& path) {
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Place place{owner_ + ": file \"" + path + "\", line " + std::to_string(number)};
-    const Json one = parse_json(text, place);
+    const Json one = parse_json(text, place, "a line of the element 'json'");
     if (!one.is_object() || !one.contains("metadata"))
       place.refuse("is no line of the element 'json': it has no metadata");
     Line line{value_or(one, "timestamp_ns", kNoTimestamp), value_or(one, "width", 0.0), value_or(one, "height", 0.0),

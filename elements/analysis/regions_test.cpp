@@ -102,6 +102,10 @@ TEST_F(Regions, LinesInTheirOrder) {
 
 TEST_F(Regions, SaysWhatIsWrong) {
   EXPECT_THAT(refusal({}), HasSubstr("'add' (regions): there are no regions; give them in 'boxes' or 'file'"));
+  EXPECT_THAT(
+      refusal({{"boxes", "[{\"box\":\n [0,0,1}]"}}),
+      HasSubstr("parameter 'boxes': is not JSON at line 2, column 8: unexpected '}'; expected ']'; it must be a "
+                "list of regions: [{\"box\": [0,0,640,360], \"label\": \"gate\"}]"));
   EXPECT_THAT(refusal({{"boxes", R"([{"label": "x"}])"}}), HasSubstr("parameter 'boxes': /0: has no box"));
   EXPECT_THAT(refusal({{"boxes", R"([{"box": [1,2,3]}])"}}), HasSubstr("/0/box: must be four numbers"));
   EXPECT_THAT(refusal({{"boxes", R"([{"box": [5,2,3,4]}])"}}), HasSubstr("/0/box: has no area"));

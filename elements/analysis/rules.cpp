@@ -127,7 +127,8 @@ std::vector<ZoneRule> rules_of(const Parameters& given) {
       {"zones", Zone::Shape::kZone}, {"lines", Zone::Shape::kLine}, {"directions", Zone::Shape::kDirection}};
   if (const std::string& path = given.text("config"); !path.empty()) {
     const Place place{given.owner() + ": config \"" + path + "\""};
-    const Json document = parse_json(text_of_file(path, given.owner()), place);
+    const Json document = parse_json(text_of_file(path, given.owner()), place,
+                                     "an object with the lists \"zones\", \"lines\" and \"directions\"");
     const auto later = [](const Json&, const Place&) {};  // In the order of `kinds`, whatever that of the file.
     read_object(document, place, {{"zones", later}, {"lines", later}, {"tripwires", later}, {"directions", later}});
     for (const auto& [name, shape] : kinds) {
@@ -138,7 +139,8 @@ std::vector<ZoneRule> rules_of(const Parameters& given) {
   }
   for (const auto& [name, shape] : kinds) {
     const Place place{given.owner() + ": parameter " + in_quotes(name)};
-    if (const std::string& text = given.text(name); !text.empty()) add(shape, parse_json(text, place), place);
+    if (const std::string& text = given.text(name); !text.empty())
+      add(shape, parse_json(text, place, "a list: [{\"name\": \"gate\", \"points\": [[0,240],[640,240]]}]"), place);
   }
   if (rules.empty())
     throw Error(Code::kInvalidArgument, given.owner() +

@@ -2,6 +2,7 @@
 // Reads JSON that people write: each error names the place in the document.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -36,8 +37,19 @@ struct Place {
 
 using Json = nlohmann::json;
 
+/// What the parser says without the name of its exception: "unexpected end of input; expected '[', '{', or a literal".
+inline std::string parser_text(const Json::exception& error) {
+  std::string text = error.what();
+  for (const std::string_view before : {"] ", "column ", ": ", " - "}) {
+    const std::size_t at = text.find(before);
+    if (at != std::string::npos) text.erase(0, at + before.size());
+  }
+  return text;
+}
+
 /// Parses a document, in which comments are allowed. @errors kInvalidArgument: not JSON, or nested too deeply.
-inline Json parse_json(std::string_view text, const Place& place) {
+/// @param expected  What the document is, with an example; for the message.
+inline Json parse_json(std::string_view text, const Place& place, std::string_view expected = {}) {
   constexpr int kMaxDepth = 64;  // More would only cost time and stack.
   const auto shallow = [&](int depth, Json::parse_event_t, const Json&) {
     if (depth > kMaxDepth)
@@ -46,8 +58,15 @@ inline Json parse_json(std::string_view text, const Place& place) {
   };
   try {
     return Json::parse(text, shallow, true, true);
+  } catch (const Json::parse_error& error) {
+    const std::string_view before = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    // Without a line break before it rfind() gives npos, and npos + 1 is 0.
+    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
+    place.refuse("is not JSON at line " + std::to_string(line) + ", column " + std::to_string(column) + ": " +
+                 parser_text(error) + (expected.empty() ? "" : "; it must be " + std::string(expected)));
   } catch (const Json::exception& error) {
-    place.refuse(error.what());
+    place.refuse("is not JSON: " + parser_text(error));
   }
 }
 

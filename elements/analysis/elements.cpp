@@ -33,6 +33,12 @@ std::vector<Parameter> track_parameters() {
        "How far a missing object may have gone to be known by its embedding, in its own heights; 0: anywhere", 0.0,
        false, 0, 1e6},
       {"appearance_momentum", "How much of an object's old embedding stays when it is found again", 0.9, false, 0, 1},
+      {"gallery",
+       "Ids are those over all cameras whose trackers have the same name here: an object that another one has seen is "
+       "known by its embedding, and has no id before its first; empty: each stream has ids of its own",
+       std::string()},
+      {"gallery_threshold", "Maximum distance of the embeddings of one object in two cameras", 0.15, false, 0, 1},
+      {"gallery_keep_s", "Seconds for which an object is known after it was seen last", 300.0, false, 0, 1e6},
       {"camera_motion", "Moves what is known of objects as the camera moves, by blocks of luma from frame to frame",
        false}};
 }

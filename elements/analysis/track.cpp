@@ -3,6 +3,8 @@
 #include <tenon/elements/analysis/track.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <mutex>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
@@ -30,6 +32,38 @@ vision::TrackerOptions options_from(const Parameters& given) {
   return options;
 }
 
+/// The gallery of that name, which all trackers of the process share; null without a name.
+/// @errors kInvalidArgument: without appearance, or a gallery that another tracker made in another way.
+std::shared_ptr<vision::Gallery> gallery_of(const Parameters& given) {
+  struct Known {
+    std::weak_ptr<vision::Gallery> gallery;
+    double threshold = 0, keep_s = 0;
+  };
+  static std::mutex mutex;
+  static auto& all = *new std::map<std::string, Known>;  // Outlives static destructors.
+  const std::string& name = given.text("gallery");
+  if (name.empty()) return nullptr;
+  const double threshold = given.number("gallery_threshold"), keep_s = given.number("gallery_keep_s");
+  if (!given.flag("appearance"))
+    throw Error(Code::kInvalidArgument, given.owner() + ": gallery=" + name +
+                                            " compares embeddings; set appearance=true, and put a model for "
+                                            "re-identification before it");
+  const std::lock_guard lock(mutex);
+  Known& known = all[name];
+  if (auto there = known.gallery.lock()) {
+    if (known.threshold == threshold && known.keep_s == keep_s) return there;
+    throw Error(Code::kInvalidArgument, given.owner() + ": gallery=" + name +
+                                            " is used by another tracker with another gallery_threshold or "
+                                            "gallery_keep_s; give all of them the same");
+  }
+  vision::GalleryOptions options;
+  options.threshold = static_cast<float>(threshold);
+  options.keep = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(keep_s));
+  auto made = std::make_shared<vision::Gallery>(options);
+  known = {made, threshold, keep_s};
+  return made;
+}
+
 }  // namespace
 
 Track::Track(const Parameters& given, const Environment& environment)
@@ -37,7 +71,15 @@ Track::Track(const Parameters& given, const Environment& environment)
       has_appearance_(given.flag("appearance")),
       follows_camera_(given.flag("camera_motion")),
       tracker_(options_from(given)),
-      host_(environment.ledger) {}
+      host_(environment.ledger),
+      gallery_(gallery_of(given)) {}
+
+Track::~Track() { leave_gallery(); }
+
+void Track::leave_gallery() {
+  if (camera_number_ != 0) gallery_->remove_camera(camera_number_);
+  camera_number_ = 0;
+}
 
 Requirements Track::wanted(const StreamInfo&) const {
   Requirements all;
@@ -49,7 +91,22 @@ StreamInfo Track::open(std::uint32_t, const StreamInfo& in) {
   camera_.reset();
   tracker_.reset();
   labels_.clear();
+  leave_gallery();
+  if (gallery_) camera_number_ = gallery_->add_camera();  // Ids of the tracker are others than before.
   return in;
+}
+
+std::span<const std::int64_t> Track::over_cameras(std::span<const std::int64_t> ids, const vision::Appearance& looks) {
+  seen_.clear();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0) continue;
+    seen_.push_back({ids[i], objects_[i].label_id, looks.rows.subspan(i * looks.length, looks.length)});
+  }
+  gallery_->find(camera_number_, Clock::now(), seen_, known_);
+  over_cameras_.assign(ids.size(), -1);
+  for (std::size_t i = 0, at = 0; i < ids.size(); ++i)
+    if (ids[i] >= 0) over_cameras_[i] = known_[at++];
+  return over_cameras_;
 }
 
 /// Objects at the places where they are expected, as far as these lie in the picture.
@@ -60,7 +117,8 @@ void Track::add_expected(Frame& frame) {
     const metadata::Box box{std::clamp(object.box.x1, 0.0f, width), std::clamp(object.box.y1, 0.0f, height),
                             std::clamp(object.box.x2, 0.0f, width), std::clamp(object.box.y2, 0.0f, height)};
     if (!(box.x2 > box.x1) || !(box.y2 > box.y1)) continue;
-    metadata::of(frame).add(metadata::Detection{box, labels_[object.id], object.label_id, object.score, object.id});
+    const std::int64_t id = gallery_ ? gallery_->id_of(camera_number_, object.id) : object.id;
+    metadata::of(frame).add(metadata::Detection{box, labels_[object.id], object.label_id, object.score, id});
   }
 }
 
@@ -116,15 +174,17 @@ void Track::process(std::uint32_t, Frame& frame) {
     objects_[i].label_id = entries[i]->label_id;
     objects_[i].score = entries[i]->score;
   }
-  const auto ids = has_appearance_ && !entries.empty() ? tracker_.update(objects_, looks_of(frame, *known, entries))
-                                                       : tracker_.update(objects_);
+  vision::Appearance looks;
+  if (has_appearance_ && !entries.empty()) looks = looks_of(frame, *known, entries);
+  const auto ids = tracker_.update(objects_, looks);
+  const auto shown = gallery_ ? over_cameras(ids, looks) : ids;
   metadata::Collection& results = metadata::of(frame);
   labels_.clear();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (ids[i] < 0) continue;
     labels_[ids[i]] = entries[i]->label;
     metadata::Detection found = *entries[i].value;
-    found.track_id = ids[i];
+    found.track_id = shown[i];
     results.replace(entries[i].id, std::move(found));
   }
 }

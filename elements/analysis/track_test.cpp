@@ -159,6 +159,43 @@ TEST(TrackElement, KnowsObjectsAgainByTheirEmbeddings) {
   }
 }
 
+TEST(TrackElement, ObjectsHaveOneIdInAllCamerasOfAGallery) {
+  const std::map<std::string, std::string> given{{"appearance", "true"}, {"gallery", "site"}};
+  auto door = track(given), yard = track(given);
+  const auto other = track({{"appearance", "true"}, {"gallery", "other"}});
+  EXPECT_EQ(id_after(*door, person(100, {1, 0, 0})), 1);
+  EXPECT_EQ(id_after(*door, person(104, {})), 1);
+  EXPECT_EQ(id_after(*yard, person(300, {})), -1) << "nothing is known of it yet";
+  EXPECT_EQ(id_after(*yard, person(300, {0, 1, 0})), 2);
+  EXPECT_EQ(id_after(*other, person(300, {0, 1, 0})), 1);
+  for (int i = 0; i < 40; ++i) {
+    Frame empty = Frame::allocate({kGray8, 640, 360});
+    yard->process(0, empty);
+  }
+  EXPECT_EQ(id_after(*yard, person(10, {1, 0.1f, 0})), 1) << "it has come from the door";
+  Frame skipped = Frame::allocate({kGray8, 640, 360});
+  metadata::of(skipped).add(metadata::NotLookedAt{"model"});
+  yard->process(0, skipped);
+  EXPECT_EQ(metadata::find(skipped)->first<metadata::Detection>()->track_id, 1);
+  yard->open(0, {});
+  EXPECT_EQ(id_after(*yard, person(10, {0, 1, 0})), 2) << "also after a restart";
+
+  EXPECT_THAT(error_of(
+                  [] {
+                    track({{"gallery", "site"}});
+                  },
+                  Code::kInvalidArgument),
+              ::testing::HasSubstr("set appearance=true"));
+  EXPECT_THAT(error_of(
+                  [] {
+                    track({{"appearance", "true"}, {"gallery", "site"}, {"gallery_keep_s", "1"}});
+                  },
+                  Code::kInvalidArgument),
+              ::testing::HasSubstr("give all of them the same"));
+  door.reset(), yard.reset();
+  EXPECT_EQ(id_after(*track(given), person(1, {0, 0, 1})), 1) << "a gallery that no tracker has is gone";
+}
+
 TEST(TrackElement, SaysWhatIsWrongWithEmbeddings) {
   const auto lengths = track({{"appearance", "true"}});
   Frame frame = person(100, {1, 0});

@@ -60,7 +60,7 @@ class TENON_API Gallery {
     std::int64_t id = 0;
     int label_id = 0;
     Clock::time_point seen{};
-    std::vector<float> features;  ///< Of length 1.
+    std::vector<float> features;  ///< Scaled to the length 1.
   };
   using Camera = std::map<std::int64_t, std::int64_t>;  ///< The ids by track.
   /// A new track that looks like an object.
@@ -82,7 +82,7 @@ class TENON_API Gallery {
   mutable std::mutex mutex_;
   std::vector<Object> objects_;
   std::map<std::uint32_t, Camera> cameras_;
-  std::vector<float> row_;  ///< The features of the track in question, of length 1.
+  std::vector<float> row_;  ///< The features of the track in question, scaled to the length 1.
   std::vector<Pair> pairs_;
   std::uint32_t last_camera_ = 0;
   std::int64_t last_id_ = 0;

@@ -2,21 +2,18 @@
 // Transforms as GStreamer elements with a chain function of their own: they may hold frames back, merge and drop them.
 // Events that are bound to a place in the stream wait for the frames before them.
 #include <atomic>
-#include <condition_variable>
 #include <deque>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <variant>
 
+#include <tenon/bindings/gstreamer/alarm.hpp>
+#include <tenon/bindings/gstreamer/branch_pads.hpp>
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/bindings/gstreamer/media.hpp>
 #include <tenon/bindings/gstreamer/orientation.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/new_thread.hpp>
 #include <tenon/elements/places.hpp>
 
 namespace tenon {
@@ -37,67 +34,16 @@ struct UnrefEvent {
 using EventPtr = std::unique_ptr<GstEvent, UnrefEvent>;
 
 constexpr guint kQosProperty = 1000;
-/// An alarm, which calls back once at the time that was set last.
-class Alarm {
- public:
-  explicit Alarm(std::function<void()> ring) : ring_(std::move(ring)) {}
-  ~Alarm() { stop(); }
-  /// Sets the time; nothing: switches the alarm off. The thread starts when a time is first set.
-  void set(std::optional<Deadline> time) {
-    const std::lock_guard lock(mutex_);
-    time_ = time;
-    if (time && !thread_.joinable() && !is_stopping_) thread_ = new_thread("tenon element", [this] { run(); });
-    changed_.notify_one();
-  }
-  /// @pre the caller holds nothing that ring() waits for.
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_stopping_ = true;
-      changed_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
-  }
 
- private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    while (!is_stopping_) {
-      if (!time_) {
-        changed_.wait(lock);
-      } else if (Clock::now() < *time_) {
-        changed_.wait_until(lock, Deadline(*time_));
-      } else {
-        time_.reset();
-        lock.unlock();
-        ring_();
-        lock.lock();
-      }
-    }
-  }
-
-  const std::function<void()> ring_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<Deadline> time_;
-  bool is_stopping_ = false;
-  std::thread thread_;
-};
-
-/// Whether the frame lies in the memory that the caps' feature names. Dma-bufs may be addressable by the host, too. With any other
-/// feature, a frame that the host can address is a new picture, which the element has made in host memory.
-bool is_of_kind(const Frame& frame, const std::string& feature) {
-  if (feature == "memory:DMABuf") return frame.plane(0).memory()->fd_kind() == FdKind::kDmabuf;
-  return feature.empty() || !frame.plane(0).is_host_addressable();
-}
-
-class Filter final : public Host, private elements::Output {
+class Filter final : public Host, private elements::Output, private BranchPads::Owner {
  public:
   Filter(GstElement* object, const Kind& kind);
+  ~Filter() override;
   static void init_class(GstElementClass* element_class, Kind& kind);
 
   bool set_property(guint number, const GValue* value) override;
   bool get_property(guint number, GValue* value) const override;
+  std::uint32_t branches() const override { return branches_ ? branches_->count() : 1; }
 
  private:
   static Filter& of(GstObject* object) { return host_of<Filter, GstElement>(object); }
@@ -120,6 +66,9 @@ class Filter final : public Host, private elements::Output {
   bool push_caps(gs::CapsPtr caps);
   void emit(Item item) override;
   void push(Frame frame);
+  GstFlowReturn branch_buffer(std::uint32_t branch, gs::BufferPtr buffer, gs::VideoCaps video) override;
+  void branch_ended(std::uint32_t branch) override;
+  gboolean end_of_stream(EventPtr event);
   gboolean send_in_order(EventPtr event);
   gboolean tags(EventPtr event);
   /// Sends the events that stand before a frame of this time; without a time, all events.
@@ -142,6 +91,7 @@ class Filter final : public Host, private elements::Output {
   GstPad *sink_ = nullptr, *src_ = nullptr;  ///< The pads of the object.
   std::optional<AnyElement> element_;        ///< Set in READY and above.
   std::optional<Alarm> alarm_;               ///< For transforms only.
+  std::optional<BranchPads> branches_;       ///< For elements that join branches; the sink pad is the first one's.
 
   /// @name The state of the stream, under the sink pad's stream lock. @{
   gs::CapsPtr in_caps_, out_caps_;
@@ -163,6 +113,7 @@ class Filter final : public Host, private elements::Output {
     std::int64_t after;  ///< The frame before it.
   };
   std::deque<Held> held_;
+  EventPtr last_event_;  ///< The end of the first branch, while others have not ended.
   /// @}
   std::atomic<bool> is_flushing_{false};
   std::atomic<std::int64_t> delay_ns_{0};
@@ -172,7 +123,9 @@ class Filter final : public Host, private elements::Output {
 
 Filter::Filter(GstElement* object, const Kind& kind) : Host(object, kind) {
   auto* const element_class = reinterpret_cast<GstElementClass*>(reinterpret_cast<GTypeInstance*>(object)->g_class);
-  sink_ = gst_pad_new_from_template(gst_element_class_get_pad_template(element_class, "sink"), "sink");
+  const bool joins = kind.description.joins_branches;
+  sink_ = gst_pad_new_from_template(gst_element_class_get_pad_template(element_class, joins ? "sink_%u" : "sink"),
+                                    joins ? "sink_0" : "sink");
   src_ = gst_pad_new_from_template(gst_element_class_get_pad_template(element_class, "src"), "src");
   gst_pad_set_chain_function(
       sink_, [](GstPad*, GstObject* parent, GstBuffer* buffer) { return of(parent).chain(gs::BufferPtr(buffer)); });
@@ -185,18 +138,36 @@ Filter::Filter(GstElement* object, const Kind& kind) : Host(object, kind) {
   gst_pad_set_query_function(src_,
                              [](GstPad*, GstObject* parent, GstQuery* query) { return of(parent).src_query(query); });
   GST_PAD_SET_ACCEPT_INTERSECT(sink_);
-  gst_element_add_pad(object, sink_);
+  gst_object_ref_sink(sink_);
+  if (joins)
+    branches_.emplace(object, sink_, static_cast<BranchPads::Owner&>(*this));
+  else
+    gst_element_add_pad(object, sink_);
   gst_element_add_pad(object, src_);
   gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
 }
 
+Filter::~Filter() { gst_object_unref(sink_); }
+
 void Filter::init_class(GstElementClass* element_class, Kind& kind) {
-  const auto add = [&](const char* name, GstPadDirection direction, const std::vector<PixelFormat>& formats) {
-    gst_element_class_add_pad_template(
-        element_class, gst_pad_template_new(name, direction, GST_PAD_ALWAYS, template_caps(formats).get()));
+  const auto add = [&](const char* name, GstPadDirection direction, GstPadPresence presence,
+                       const std::vector<PixelFormat>& formats) {
+    gst_element_class_add_pad_template(element_class,
+                                       gst_pad_template_new(name, direction, presence, template_caps(formats).get()));
   };
-  add("sink", GST_PAD_SINK, kind.description.formats);
-  add("src", GST_PAD_SRC, {});
+  if (kind.description.joins_branches) {
+    add("sink_%u", GST_PAD_SINK, GST_PAD_REQUEST, kind.description.formats);
+    element_class->request_new_pad = [](GstElement* object, GstPadTemplate* like, const gchar* name, const GstCaps*) {
+      Filter& own = host_of<Filter, GstElement>(object);
+      return own.element_ ? nullptr : own.branches_->request(like, name);
+    };
+    element_class->release_pad = [](GstElement* object, GstPad* pad) {
+      host_of<Filter, GstElement>(object).branches_->release(pad);
+    };
+  } else {
+    add("sink", GST_PAD_SINK, GST_PAD_ALWAYS, kind.description.formats);
+  }
+  add("src", GST_PAD_SRC, GST_PAD_ALWAYS, {});
   describe_class(element_class, kind, "Filter/Video");
   element_class->change_state = [](GstElement* object, GstStateChange change) {
     return host_of<Filter, GstElement>(object).change_state(change);
@@ -237,6 +208,7 @@ bool Filter::start() {
   earliest_ = GST_CLOCK_TIME_NONE;
   last_in_ = last_out_ = kNoTimestamp;
   gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
+  if (branches_) branches_->begin();
   const bool is_made = guarded(During::kStart, [&] {
     AnyElement made = make();
     const StreamLock lock(sink_);
@@ -253,6 +225,7 @@ void Filter::stop() {
   const StreamLock lock(sink_);
   if (element_) end(true);
   held_.clear();
+  last_event_.reset();
   early_tags_.reset();
   rotation_ = Rotation::kNone;
   in_caps_.reset();
@@ -316,6 +289,8 @@ bool Filter::open() {
       is_agreed = push_caps(caps_after(in_caps_.get(), in_video_, out_info_));
     }
     if (Transform* one = transform()) one->allocate(kStream, downstream_.wanted, {});
+    if (!branches_) return;
+    for (const std::uint32_t branch : branches_->ended()) transform()->end_branch(kStream, branch, *this);
   });
   return is_good && is_agreed;
 }
@@ -423,6 +398,37 @@ void Filter::push(Frame frame) {
   flow_ = gst_pad_push(src_, buffer.release());
 }
 
+/// What another branch found. Results may come before the first branch has begun.
+GstFlowReturn Filter::branch_buffer(std::uint32_t branch, gs::BufferPtr buffer, gs::VideoCaps video) {
+  const StreamLock lock(sink_);
+  if (is_flushing_ || !element_) return GST_FLOW_FLUSHING;
+  video.info.rotation = rotation_;
+  const bool is_done = guarded(During::kStream, [&] {
+    transform()->process({kStream, to_frame(std::move(buffer), video, surfaces_, &ledger), {}, {}, branch}, *this);
+  });
+  arm();
+  return is_done ? GST_FLOW_OK : GST_FLOW_ERROR;  // What downstream says is returned to the first branch.
+}
+
+void Filter::branch_ended(std::uint32_t branch) {
+  const StreamLock lock(sink_);
+  if (!element_) return;
+  guarded(During::kStream, [&] { transform()->end_branch(kStream, branch, *this); });
+  if (last_event_ && branches_->all_ended()) {
+    end(false);
+    gst_pad_push_event(src_, last_event_.release());
+  }
+}
+
+gboolean Filter::end_of_stream(EventPtr event) {
+  if (branches_ && is_open_ && !branches_->all_ended()) {  // Frames may wait for other branches.
+    last_event_ = std::move(event);
+    return TRUE;
+  }
+  end(false);
+  return gst_pad_push_event(src_, event.release());
+}
+
 gboolean Filter::send_in_order(EventPtr event) {
   const bool waits_for_caps = is_open_ && !out_caps_;
   const bool has_frames_before = is_open_ && transform() && last_in_ != last_out_;
@@ -449,6 +455,7 @@ gboolean Filter::sink_event(EventPtr event) {
       return gst_pad_push_event(src_, event.release());
     case GST_EVENT_FLUSH_STOP: {
       end(true);
+      last_event_.reset();
       std::deque<Held> held = std::move(held_);
       held_.clear();
       gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
@@ -483,8 +490,7 @@ gboolean Filter::sink_event(EventPtr event) {
       gst_event_copy_segment(event.get(), &segment_);
       return send_in_order(std::move(event));
     case GST_EVENT_EOS:
-      end(false);
-      return gst_pad_push_event(src_, event.release());
+      return end_of_stream(std::move(event));
     default:
       if (GST_EVENT_IS_SERIALIZED(event.get())) return send_in_order(std::move(event));
       return gst_pad_event_default(sink_, GST_OBJECT(object()), event.release());
@@ -565,6 +571,7 @@ gboolean Filter::src_query(GstQuery* query) {
       gboolean is_live = FALSE;
       GstClockTime least = 0, most = GST_CLOCK_TIME_NONE;
       gst_query_parse_latency(query, &is_live, &least, &most);
+      if (branches_) least = std::max(least, branches_->latency());
       const auto delay = static_cast<GstClockTime>(delay_ns_.load());
       gst_query_set_latency(query, is_live, least + delay, most == GST_CLOCK_TIME_NONE ? most : most + delay);
       return TRUE;

@@ -58,6 +58,8 @@ class Host {
   const Kind& kind() const { return kind_; }
   /// What was set on this object. @thread any.
   Texts settings() const;
+  /// The paths on which the stream comes. @thread any.
+  virtual std::uint32_t branches() const { return 1; }
 
   Ledger ledger;
   std::atomic<std::uint64_t> frames_in{0}, frames_out{0}, dropped{0};

@@ -165,6 +165,11 @@ gs::BufferPtr to_buffer(Frame frame, Ledger* ledger) {
   return buffer;
 }
 
+bool is_of_kind(const Frame& frame, const std::string& feature) {
+  if (feature == "memory:DMABuf") return frame.plane(0).memory()->fd_kind() == FdKind::kDmabuf;
+  return feature.empty() || !frame.plane(0).is_host_addressable();
+}
+
 void Timings::note(const GstBuffer* buffer) {
   kept_[next_++ % kKept] = {GST_BUFFER_PTS(buffer), GST_BUFFER_DTS(buffer), GST_BUFFER_DURATION(buffer),
                             GST_BUFFER_OFFSET(buffer), GST_BUFFER_OFFSET_END(buffer)};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <gst/gst.h>
@@ -49,6 +50,10 @@ Frame to_frame(gstreamer::BufferPtr buffer, const gstreamer::VideoCaps& video, s
 /// `frame` as a buffer, with its metadata as metas (regions of interest, and GstAnalytics if GStreamer has it). Releases the
 /// frame, so that only the caller refers to the buffer unless there were other references before. @errors as gstreamer::buffer()
 gstreamer::BufferPtr to_buffer(Frame frame, Ledger* ledger);
+
+/// Whether the frame lies in the memory that the caps' feature names. Dma-bufs may be addressable by the host, too. With any other
+/// feature, a frame that the host can address is a new picture, which the element has made in host memory.
+bool is_of_kind(const Frame& frame, const std::string& feature);
 
 /// Keeps the times of buffers for the buffers that an element makes of them. It is a ring with room for as many buffers as an
 /// element may hold back.

@@ -62,6 +62,8 @@ GParamSpec* make_narrow_spec(const Parameter& parameter, const char* id, const c
     return g_param_spec_int(id, id, about, static_cast<gint>(least), static_cast<gint>(most),
                             static_cast<gint>(*integer), flags);
   }
+  if (integer && type == G_TYPE_UINT64)  // Held as the 64 bits of an integer with a sign.
+    return g_param_spec_uint64(id, id, about, 0, G_MAXUINT64, static_cast<guint64>(*integer), flags);
   const double* number = std::get_if<double>(&parameter.default_value);
   if (!number || type != G_TYPE_FLOAT) return nullptr;
   const double most = static_cast<double>(G_MAXFLOAT);

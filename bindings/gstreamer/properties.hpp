@@ -21,7 +21,7 @@ using Texts = std::map<std::string, std::string>;
 
 /// A property that is another one than its parameter's type makes.
 struct Shown {
-  GType type = G_TYPE_INVALID;  ///< G_TYPE_UINT, G_TYPE_FLOAT...; G_TYPE_INVALID: int64, double, text.
+  GType type = G_TYPE_INVALID;  ///< G_TYPE_UINT, G_TYPE_UINT64, G_TYPE_FLOAT...; G_TYPE_INVALID: int64, double, text.
   bool is_null = false;         ///< A text that is not set is null instead of empty.
   gint first_choice = 0;        ///< The number of the first choice.
   bool is_read_only = false;

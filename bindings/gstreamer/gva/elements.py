@@ -16,7 +16,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TABLE = ROOT / "docs/reference/dlstreamer_elements.toml"
-TYPES = {"int": "G_TYPE_INT", "uint": "G_TYPE_UINT", "float": "G_TYPE_FLOAT", "double": "G_TYPE_INVALID", "bool": "G_TYPE_INVALID"}
+TYPES = {"int": "G_TYPE_INT", "uint": "G_TYPE_UINT", "uint64": "G_TYPE_UINT64", "float": "G_TYPE_FLOAT", "double": "G_TYPE_INVALID", "bool": "G_TYPE_INVALID"}
 EFFECTS = {"works": "kHas", "partly": "kHas", "accepted": "kNone", "not": "kRefused"}
 WORDS = {"Unsigned Integer64": "uint64", "Unsigned Integer": "uint", "Integer64": "int64", "Integer": "int", "Boolean": "bool", "String": "string",
          "Float": "float", "Double": "double"}
@@ -41,8 +41,11 @@ def row_of(row) -> str:
             return f"text({name}, {about}, {value}, {end})"
         choices = ", ".join(quoted(each) for each in row["values"])
         return f"one_of({name}, {about}, {value}, {{{choices}}}, {row.get('first', 0)}, {end})"
-    value = {"bool": f"{str(row['default']).lower()}", "int": f"std::int64_t{{{row['default']}}}", "uint": f"std::int64_t{{{row['default']}}}"}.get(
-        kind, f"{float(row['default'])!r}")
+    if kind in ("int", "uint", "uint64"):
+        whole = int(row["default"])
+        value = f"std::int64_t{{{whole - 2**64 if whole >= 2**63 else whole}}}"  # The same 64 bits.
+    else:
+        value = str(row["default"]).lower() if kind == "bool" else f"{float(row['default'])!r}"
     least, most = row.get("range", (0, 0))
     made = f"property({TYPES[kind]}, {name}, {about}, Value({value}), {float(least)!r}, {float(most)!r}, {end})"
     return f"read_only({made})" if row.get("readonly") else made

@@ -136,6 +136,27 @@ TEST_F(GvaLines, AreRunAsDocumented) {
   EXPECT_GT(found, wanted * 0.85) << found << " of " << wanted;
 }
 
+TEST_F(GvaLines, BranchesAreAggregated) {
+  // The boxes of the second branch lie elsewhere, and the frames of the first one go on.
+  Line line(clip() + "tee name=branch ! queue ! gvadetect model=" + model("demo.onnx") +
+            " threshold=0.4 ! gvametaaggregate name=aggregate latency=5000000000 ! " + lines("add-empty-results=true") +
+            " branch. ! queue ! gvaattachroi roi=1,2,33,34 ! aggregate.");
+  ASSERT_EQ(line.run(), "");
+  line.to(GST_STATE_NULL);
+  const std::vector<Json> frames = written();
+  ASSERT_GE(frames.size(), kFrames);
+  std::size_t found = 0;
+  for (const Json& frame : frames) {
+    const auto is_attached = [](const Json& object) {
+      return object["x"] == 1 && object["y"] == 2 && object["w"] == 32 && object["h"] == 32;
+    };
+    const Json& objects = frame["objects"];
+    EXPECT_EQ(std::count_if(objects.begin(), objects.end(), is_attached), 1);
+    found += objects.size() - 1;
+  }
+  EXPECT_GT(found, kFrames / 2) << "what the model found is there, too";
+}
+
 TEST_F(GvaLines, TrackAndClassify) {
   Line line(clip() + "gvadetect model=" + model("demo.onnx") +
             " model-instance-id=a ! queue ! gvatrack tracking-type=short-term-imageless ! " + "gvaclassify model=" +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -121,6 +122,14 @@ Texts for_track(const std::string& owner, const Texts& given) {
   return made;
 }
 
+/// A time in nanoseconds, 0 for the usual one.
+Texts for_aggregate(const std::string&, const Texts& given) {
+  const auto latency = std::strtoull(value_or(given, "latency", "0").c_str(), nullptr, 10);
+  if (latency == 0) return {};
+  const unsigned long long most = 3'600'000;
+  return {{"max_delay_ms", std::to_string(std::clamp<unsigned long long>(latency / 1'000'000, 1, most))}};
+}
+
 /// The element has DL Streamer's names, with underscores, and compares with the picture before as its does.
 Texts for_motion(const std::string& owner, const Texts& given) {
   Texts made{{"learning", "1"}};
@@ -197,7 +206,8 @@ std::map<std::string, Behind> all_behind() {
   std::map<std::string, Behind> all{{"gvaclassify", infer("roi-list", {})},
                                     {"gvainference", infer("full-frame", {{"decode", "none"}})},
                                     {"gvatrack", {"track", &for_track}},
-                                    {"gvamotiondetect", {"motion", &for_motion}}};
+                                    {"gvamotiondetect", {"motion", &for_motion}},
+                                    {"gvametaaggregate", {"aggregate", &for_aggregate}}};
   Behind detect = infer("full-frame", {});
   detect.translate = [base = detect.translate](const std::string& owner, const Texts& given) {
     Texts made = base(owner, given);

@@ -8,6 +8,7 @@
 
 #include <tenon/bindings/gstreamer/aliases.hpp>
 #include <tenon/bindings/gstreamer/host.hpp>
+#include <tenon/bindings/gstreamer/streams.hpp>
 #include <tenon/core/version.hpp>
 #include <tenon/elements/registry.hpp>
 
@@ -17,6 +18,8 @@ namespace gst_plugin {
 namespace {
 
 GType type_of(Kind& kind) {
+  if (kind.description.name == "streammux") return stream_mux_type(kind);
+  if (kind.description.name == "streamdemux") return stream_demux_type(kind);
   switch (kind.description.role) {
     case elements::Role::kSource:
       return source_type(kind);
@@ -35,6 +38,7 @@ bool fits(const elements::Description& element) { return element.takes != elemen
 gboolean init(GstPlugin* plugin) {
   depend_on_modules(plugin);
   std::vector<Kind> kinds = aliases();
+  for (Kind& kind : stream_kinds()) kinds.push_back(std::move(kind));
   for (const elements::Description& description : elements::known_elements()) {
     if (!fits(description)) continue;
     Kind& kind = kinds.emplace_back();

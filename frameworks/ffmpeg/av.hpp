@@ -2,9 +2,11 @@
 // FFmpeg's headers in one place, owners for its objects, and its error numbers as Tenon errors.
 #pragma once
 
+#include <cstdarg>
 #include <memory>
 #include <source_location>
 #include <string>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 
@@ -41,10 +43,30 @@ struct FreeCodec {
 using CodecPtr = std::unique_ptr<AVCodecContext, FreeCodec>;
 
 /// Keeps FFmpeg and its encoders from writing to stderr, except for fatal errors. Applies to the whole process: meant
-/// for tools.
-inline void silence_log() { av_log_set_level(AV_LOG_FATAL); }
+/// for tools. Errors of encoders then say what the log would have said. Replaces the callback of FFmpeg's log.
+void silence_log();
+/// That callback, which a callback of the program's own calls with what it gets. @thread any.
+void on_log(void* object, int level, const char* format, std::va_list arguments);
 
 namespace detail {
+
+/// Collects what FFmpeg's log gets from the calling thread as errors, after silence_log(). @thread the one that made it; at most one at a
+/// time, the last made.
+class Reasons {
+ public:
+  Reasons();
+  ~Reasons();
+  Reasons(const Reasons&) = delete;
+  Reasons& operator=(const Reasons&) = delete;
+  void add(std::string line);
+  void clear() { lines_.clear(); }
+  /// " (FFmpeg: LINE; LINE)", or nothing.
+  std::string text() const;
+
+ private:
+  std::vector<std::string> lines_;
+  Reasons* before_;
+};
 
 std::string error_text(int error);
 

@@ -2,12 +2,46 @@
 // FFmpeg's errors, objects and options.
 #include <tenon/frameworks/ffmpeg/av.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
+
+TENON_INLINE Reasons*& reasons_of_thread() {
+  static thread_local Reasons* now = nullptr;
+  return now;
+}
+
+TENON_INLINE Reasons::Reasons() : before_(std::exchange(reasons_of_thread(), this)) {}
+TENON_INLINE Reasons::~Reasons() { reasons_of_thread() = before_; }
+
+TENON_INLINE void Reasons::add(std::string line) {
+  constexpr std::size_t kMost = 4;
+  while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
+  if (!line.empty() && lines_.size() < kMost && std::find(lines_.begin(), lines_.end(), line) == lines_.end())
+    lines_.push_back(std::move(line));
+}
+
+TENON_INLINE std::string Reasons::text() const {
+  std::string all;
+  for (const std::string& line : lines_) all += (all.empty() ? " (FFmpeg: " : "; ") + line;
+  return all.empty() ? all : all + ")";
+}
+
+/// The level of a message as its writer gave it: objects may have an offset, which FFmpeg adds.
+TENON_INLINE int own_level(void* object, int level) {
+  const AVClass* const type = object ? *static_cast<AVClass**>(object) : nullptr;
+  if (!type || type->log_level_offset_offset == 0) return level;
+  int offset = 0;
+  std::memcpy(&offset, static_cast<const char*>(object) + type->log_level_offset_offset, sizeof offset);
+  return level - offset;
+}
 
 TENON_INLINE std::string error_text(int error) {
   char text[AV_ERROR_MAX_STRING_SIZE] = {};
@@ -92,6 +126,26 @@ TENON_INLINE void Dictionary::check_all_taken(const std::string& what) const {
 }
 
 }  // namespace detail
+
+TENON_INLINE void on_log(void* object, int level, const char* format, std::va_list arguments) {
+  detail::Reasons* const reasons = detail::reasons_of_thread();
+  if (reasons && detail::own_level(object, level) <= AV_LOG_ERROR) {
+    std::array<char, 512> line{};
+    int has_prefix = 0;  // Names of objects and addresses say nothing to a user.
+    std::va_list copy;
+    va_copy(copy, arguments);
+    av_log_format_line(object, level, format, copy, line.data(), static_cast<int>(line.size()), &has_prefix);
+    va_end(copy);
+    reasons->add(line.data());
+  }
+  av_log_default_callback(object, level, format, arguments);
+}
+
+TENON_INLINE void silence_log() {
+  av_log_set_level(AV_LOG_FATAL);
+  av_log_set_callback(&on_log);
+}
+
 }  // namespace ffmpeg
 }  // namespace v1
 }  // namespace tenon

@@ -473,6 +473,7 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
   std::vector<AVPixelFormat> formats{encoder_format(encoder, from, container.name)};
   if (formats.front() == AV_PIX_FMT_NONE) formats = open_device(encoder, from);
   int error = 0;
+  Reasons reasons;
   for (const bool cuts : {false, true}) {
     if (cuts ? !is_odd : is_odd && device_) continue;  // Devices pad odd extents, and their streams keep the padding.
     for (const AVPixelFormat format : formats) {
@@ -483,6 +484,7 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
           Dictionary dictionary;
           add_own_options(*codec_, options_, dictionary);
           for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
+          reasons.clear();
           error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
           if (error >= 0) dictionary.check_all_taken(what_ + ": encoder " + name_);
           return error >= 0;
@@ -503,7 +505,8 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
       what_ + ": encoder " + name_ +
           (device_ ? " does not work on this device: it may not encode " + std::string(avcodec_get_name(encoder.id)) +
                          " (vainfo lists what VA-API's do), or no" + pictures + "; choose another encoder"
-                   : " takes no" + pictures),
+                   : " takes no" + pictures) +
+          reasons.text(),
       "avcodec_open2");
 }
 
@@ -527,8 +530,9 @@ TENON_INLINE std::optional<std::int64_t> VideoEncoder::next_time(std::int64_t ti
 }
 
 TENON_INLINE void VideoEncoder::encode(const AVFrame* picture, AVFormatContext* format) {
+  const Reasons reasons;
   int error = avcodec_send_frame(codec_.get(), picture);
-  if (error < 0) throw make_error(error, what_ + ": encoder " + name_, "avcodec_send_frame");
+  if (error < 0) throw make_error(error, what_ + ": encoder " + name_ + reasons.text(), "avcodec_send_frame");
   while ((error = avcodec_receive_packet(codec_.get(), packet_.get())) >= 0) {
     AVStream* stream = format->streams[0];
     av_packet_rescale_ts(packet_.get(), codec_->time_base, stream->time_base);
@@ -540,7 +544,7 @@ TENON_INLINE void VideoEncoder::encode(const AVFrame* picture, AVFormatContext* 
     if (error < 0) throw make_error(error, what_ + " cannot be written", "av_interleaved_write_frame");
   }
   if (error != AVERROR(EAGAIN) && error != AVERROR_EOF)
-    throw make_error(error, what_ + ": encoder " + name_, "avcodec_receive_packet");
+    throw make_error(error, what_ + ": encoder " + name_ + reasons.text(), "avcodec_receive_packet");
 }
 
 }  // namespace detail

@@ -14,6 +14,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 #include <tenon/frameworks/ffmpeg/video.hpp>
+#include <tenon/tests/support/error_of.hpp>
 
 namespace writer_test {
 
@@ -441,6 +442,24 @@ TEST(FfmpegWriter, MakesAPictureOfEachFrame) {
   ff::Writer one(folder.file("one.png"), {tenon::kI420, 64, 48});
   one.write(plain(tenon::kI420, 64, 48));
   EXPECT_EQ(code_of([&] { one.write(plain(tenon::kI420, 64, 48)); }, "one%04d.png"), Code::kInvalidArgument);
+}
+
+TEST(FfmpegWriter, SaysWhatTheEncoderSays) {
+  ff::silence_log();
+  Folder folder;
+  const auto refusal = [&](const std::string& codec, const std::map<std::string, std::string>& options) {
+    ff::WriterOptions given;
+    given.codec = codec;
+    for (const auto& [key, value] : options) given.encoder[key] = value;
+    return std::string(tenon::error_of([&] {
+                         ff::Writer(folder.file("o.mkv"), {tenon::kI420, 64, 48}, given);
+                       }).what());
+  };
+  if (avcodec_find_encoder_by_name("libx264")) {
+    EXPECT_THAT(refusal("libx264", {{"preset", "fastish"}}), ::testing::HasSubstr("preset/tune fastish"));
+  }
+  EXPECT_THAT(refusal("ffv1", {{"level", "3"}, {"slices", "7"}}), ::testing::HasSubstr("(FFmpeg: "));
+  EXPECT_EQ(files_in(folder), 0u);
 }
 
 TEST(FfmpegWriter, TakesOddExtents) {

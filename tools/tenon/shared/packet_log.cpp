@@ -45,7 +45,7 @@ void on_message(void* object, int level, const char* format, std::va_list argume
     const std::lock_guard lock(missed().mutex);
     if (count > 0) missed().by_url[from->url] += static_cast<std::uint64_t>(count);
   }
-  av_log_default_callback(object, level, format, arguments);
+  ffmpeg::on_log(object, level, format, arguments);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::vector<std::int64_t> Attributes::get_ints(std::string_view name, const std:
 bool operator==(const Attributes& a, const Attributes& b) { return a.entries_ == b.entries_; }
 
 namespace {
-std::string number_text(double value) {
+std::string real_text(double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   if (std::isnan(value)) return "nan";
   char buffer[64];
@@ -107,7 +107,7 @@ std::string Attribute::to_text() const {
     case AttributeKind::kInt:
       return std::to_string(std::get<std::int64_t>(value_));
     case AttributeKind::kDouble:
-      return number_text(std::get<double>(value_));
+      return real_text(std::get<double>(value_));
     case AttributeKind::kString:
       return std::get<std::string>(value_);
     case AttributeKind::kType:
@@ -115,7 +115,7 @@ std::string Attribute::to_text() const {
     case AttributeKind::kInts:
       return joined(std::get<std::vector<std::int64_t>>(value_), [](std::int64_t v) { return std::to_string(v); });
     case AttributeKind::kDoubles:
-      return joined(std::get<std::vector<double>>(value_), number_text);
+      return joined(std::get<std::vector<double>>(value_), real_text);
     case AttributeKind::kStrings:
       return joined(std::get<std::vector<std::string>>(value_), [](const std::string& v) { return v; });
     case AttributeKind::kShape: {

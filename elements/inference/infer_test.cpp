@@ -283,6 +283,10 @@ TEST_F(Inference, TakesByHandWhatAModelDoesNotSay) {
                 make({{"model", path}, {"mean", "x"}});
               }).what(),
               HasSubstr("mean: mean_values is \"x\""));
+  EXPECT_THAT(error_of([&] {
+                make({{"model", path}, {"pad_value", "114 256 0"}});
+              }).what(),
+              HasSubstr("pad_value: pad_value is \"114 256 0\"; it must be from 0 to 255"));
   EXPECT_THAT(error_of([&] { make({{"model", path}, {"facts", "mean=1"}}); }).what(), HasSubstr("there are layout"));
   const auto damaged = make({{"model", path}, {"side_file", path}});
   EXPECT_THAT(error_of([&] {

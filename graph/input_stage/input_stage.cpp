@@ -12,6 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/knowledge/internal/values.hpp>
+#include <tenon/graph/knowledge/keys.hpp>
 #include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
@@ -89,6 +90,10 @@ void read_samples(const ModelInfo& info, const char* key, std::size_t channels, 
   std::vector<double> numbers;
   if (!read_numbers(text, numbers) || (numbers.size() != 1 && numbers.size() != channels))
     refuse_fact(info, key, "one number or " + std::to_string(channels) + ", separated by blanks");
+  const FactKey* const known = find_fact_key(key);
+  for (const double number : numbers)
+    if (known && !(number >= known->least && number <= known->most))
+      refuse_fact(info, key, "from " + number_text(known->least) + " to " + number_text(known->most));
   for (std::size_t c = 0; c < channels; ++c) values[c] = numbers[numbers.size() == 1 ? 0 : c];
 }
 

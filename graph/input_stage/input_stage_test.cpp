@@ -419,6 +419,8 @@ TEST(InputStage, ReadsModelInfoAsModelApiWritesIt) {
                                                               {"resize_type", "fit_to_window_letterbox"},
                                                               {"pad_value", "114"}}),
                               frame);
+  for (const char* const pad : {"256", "-1", "0 0 1e9", "nan"})
+    EXPECT_THROW(options_from(*picture_model({1, 3, 32, 64}, {{"pad_value", pad}}), frame), Error) << pad;
   EXPECT_EQ(options.width, 64u);
   EXPECT_EQ(options.height, 32u);
   EXPECT_EQ(options.mean, (std::array<double, 3>{123.675, 116.28, 103.53}));

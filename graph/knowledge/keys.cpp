@@ -22,7 +22,7 @@ constexpr FactKey kKeys[] = {
      "what samples are divided by afterwards: one number, or one for each channel"},
     {"resize_type", FactForm::kText, true, "standard (stretched), fit_to_window, fit_to_window_letterbox or crop"},
     {"interpolation", FactForm::kText, true, "linear or nearest"},
-    {"pad_value", FactForm::kNumbers, true, "sample beside a picture that does not fill the input, 0 to 255"},
+    {"pad_value", FactForm::kNumbers, true, "sample beside a picture that does not fill the input, 0 to 255", 0, 255},
     {"crop_fraction", FactForm::kNumbers, true,
      "part of the picture's width and height that is used, around its centre"},
     {"input_size", FactForm::kNumbers, true, "height and width for inputs without a fixed size"},
@@ -72,6 +72,9 @@ std::string checked_fact(const std::string& key, const std::string& value) {
   switch (known->form) {
     case FactForm::kNumbers:
       if (!read_numbers(value, numbers) || numbers.empty()) refuse("one number or several");
+      for (const double number : numbers)
+        if (!(number >= known->least && number <= known->most))
+          refuse("from " + number_text(known->least) + " to " + number_text(known->most));
       break;
     case FactForm::kFlag:
       if (!read_flag(value, flag)) refuse("YES or NO");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -19,6 +20,8 @@ struct FactKey {
   FactForm form;
   bool is_of_input;   ///< It says how pictures are prepared, so that a change of it compiles the model anew.
   const char* about;  ///< For help texts.
+  /// The bounds of each of its numbers, inclusive.
+  double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
 };
 
 /// All keys, those of the input first.

@@ -95,7 +95,7 @@ TEST(GstStreams, TurnsFollowTheTimes) {
   std::map<std::uint64_t, int> counts;
   for (const auto& one : got) ++counts[one.source];
   EXPECT_EQ(counts, (std::map<std::uint64_t, int>{{0, 30}, {1, 10}}));
-  // Of three frames of the fast source, one is in a turn with a frame of the other.
+  // One of three frames of the fast source is in a turn with a frame of the other.
   EXPECT_EQ(got[0].source, 0u);
   EXPECT_EQ(got[1].source, 1u);
   EXPECT_EQ(got[2].source, 0u);

@@ -14,6 +14,8 @@ namespace platform {
 /// @name CloseHandle, and DuplicateHandle within this process. @errors as UniqueHandle::duplicate.
 TENON_API void close_handle(void* handle) noexcept;
 TENON_API void* duplicate_handle(void* handle);
+/// @errors as UniqueHandle::of_process.
+TENON_API void* duplicate_handle_of(std::uint64_t process, int number);
 
 }  // namespace platform
 
@@ -35,6 +37,14 @@ class UniqueHandle {
   /// @errors kInvalidArgument: `handle` is not open; kResourceExhausted: no handles left.
   static UniqueHandle duplicate(void* handle) { return UniqueHandle(platform::duplicate_handle(handle)); }
   UniqueHandle duplicate() const { return duplicate(handle_); }
+  /// A handle in this process of what `number` (number_of) names in another one, with the same rights; that process keeps its own. How the
+  /// number travels is the programs' affair.
+  /// @param process  Its id. This process needs the right PROCESS_DUP_HANDLE to it, which it has for processes of its user.
+  /// @errors kNotFound: there is no such process; kPermissionDenied: it may not be opened; kInvalidArgument: the number is no open handle
+  /// there; kResourceExhausted.
+  static UniqueHandle of_process(std::uint64_t process, int number) {
+    return UniqueHandle(platform::duplicate_handle_of(process, number));
+  }
 
   /// The handle, for the line that calls Windows; this object keeps ownership.
   void* get() const noexcept { return handle_; }

@@ -7,6 +7,7 @@
 #include <tenon/core/platform/windows/letters.cpp>
 #include <tenon/core/platform/windows/mappings.cpp>
 #include <tenon/core/platform/windows/modules.cpp>
+#include <tenon/core/platform/windows/process.cpp>
 #include <tenon/core/platform/windows/shared_memory.cpp>
 #include <tenon/core/platform/windows/timer_slack.cpp>
 #else
@@ -14,5 +15,6 @@
 #include <tenon/core/platform/posix/letters.cpp>
 #include <tenon/core/platform/posix/mappings.cpp>
 #include <tenon/core/platform/posix/modules.cpp>
+#include <tenon/core/platform/posix/process.cpp>
 #include <tenon/core/platform/posix/shared_memory.cpp>
 #endif

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include <tenon/core/error.hpp>
@@ -30,6 +33,25 @@ std::size_t open_handles() { return platform::open_descriptor_count(); }
 bool is_open(void* handle) {
   DWORD flags = 0;
   return ::GetHandleInformation(handle, &flags);
+}
+
+/// Runs one test of this program in a process of its own, which finds `value` in its environment. @return its exit code.
+DWORD run_again(const std::wstring& test, const wchar_t* variable, const std::wstring& value) {
+  std::wstring line =
+      L"\"" + platform::module_of(reinterpret_cast<const void*>(&open_handles)).native() + L"\" --gtest_filter=" + test;
+  STARTUPINFOW start{};
+  start.cb = sizeof start;
+  PROCESS_INFORMATION child{};
+  ::SetEnvironmentVariableW(variable, value.c_str());
+  const bool runs =
+      ::CreateProcessW(nullptr, line.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &start, &child);
+  ::SetEnvironmentVariableW(variable, nullptr);
+  EXPECT_TRUE(runs) << ::GetLastError();
+  const UniqueHandle process(child.hProcess), thread(child.hThread);
+  DWORD code = ~DWORD{0};
+  EXPECT_EQ(::WaitForSingleObject(process.get(), 60'000), WAIT_OBJECT_0);
+  EXPECT_TRUE(::GetExitCodeProcess(process.get(), &code));
+  return code;
 }
 
 TEST(UniqueHandle, ClosesOnceAndDuplicates) {
@@ -90,6 +112,43 @@ TEST(Section, IsMappedForReadingWhereItsHandleAllowsNoMore) {
   EXPECT_TRUE(read->read_only());
   static_cast<char*>(memory->host())[5] = 42;
   EXPECT_EQ(static_cast<const char*>(read->host())[5], 42);
+}
+
+TEST(Section, IsOneMemoryForTwoProcesses) {
+  // This test runs itself again; the second process takes the section from the first.
+  constexpr const wchar_t* kVariable = L"TENON_TEST_SECTION";
+  if (const wchar_t* const given = ::_wgetenv(kVariable)) {
+    std::wistringstream text(given);
+    std::uint64_t process = 0;
+    int number = 0;
+    text >> process >> number;
+    UniqueHandle taken = UniqueHandle::of_process(process, number);
+    const Ref<SharedMemory> memory = SharedMemory::import(std::move(taken), 5000);
+    const bool is_right = std::strcmp(static_cast<const char*>(memory->host()) + 4500, "asked") == 0;
+    std::strcpy(static_cast<char*>(memory->host()) + 4500, "answered");
+    std::_Exit(is_right ? 7 : 8);
+  }
+  const std::size_t before = open_handles();
+  {
+    const Ref<SharedMemory> memory = SharedMemory::allocate(5000);
+    std::strcpy(static_cast<char*>(memory->host()) + 4500, "asked");
+    const std::wstring where = std::to_wstring(platform::process_id()) + L" " + std::to_wstring(memory->borrow_fd());
+    ASSERT_EQ(run_again(L"Section.IsOneMemoryForTwoProcesses", kVariable, where), 7u);
+    EXPECT_STREQ(static_cast<const char*>(memory->host()) + 4500, "answered");
+    const Ref<SharedMemory> own =
+        SharedMemory::import(UniqueHandle::of_process(platform::process_id(), memory->borrow_fd()));
+    EXPECT_EQ(own->identity(), memory->identity());
+  }
+  EXPECT_EQ(open_handles(), before);
+}
+
+TEST(UniqueHandle, OfAnotherProcessIsRefusedWithTheReason) {
+  const std::uint64_t self = platform::process_id();
+  EXPECT_THAT(error_of([&] { UniqueHandle::of_process(self, 0x7ffffffc); }, Code::kInvalidArgument),
+              HasSubstr("of process " + std::to_string(self) + ": it is not open"));
+  EXPECT_THAT(error_of([&] { UniqueHandle::of_process(self, -1); }, Code::kInvalidArgument), HasSubstr("not open"));
+  for (const std::uint64_t none : {std::uint64_t{0x7ffffff0}, std::uint64_t{1} << 40})
+    EXPECT_THAT(error_of([&] { UniqueHandle::of_process(none, 4); }, Code::kNotFound), HasSubstr("cannot be opened"));
 }
 
 TEST(Section, RefusesWhatIsNone) {
@@ -158,19 +217,7 @@ TEST(WindowsFiles, WhatAKilledWriterLeftIsRemoved) {
     unfinished.write("half", 4);
     ::TerminateProcess(::GetCurrentProcess(), 9);
   }
-  ::SetEnvironmentVariableW(L"TENON_TEST_UNFINISHED", target.c_str());
-  std::wstring line = L"\"" + platform::module_of(reinterpret_cast<const void*>(&open_handles)).native() +
-                      L"\" --gtest_filter=WindowsFiles.WhatAKilledWriterLeftIsRemoved";
-  STARTUPINFOW start{};
-  start.cb = sizeof start;
-  PROCESS_INFORMATION child{};
-  ASSERT_TRUE(::CreateProcessW(nullptr, line.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &start, &child));
-  ::SetEnvironmentVariableW(L"TENON_TEST_UNFINISHED", nullptr);
-  const UniqueHandle process(child.hProcess), thread(child.hThread);
-  ASSERT_EQ(::WaitForSingleObject(process.get(), 60'000), WAIT_OBJECT_0);
-  DWORD code = 0;
-  ASSERT_TRUE(::GetExitCodeProcess(process.get(), &code));
-  ASSERT_EQ(code, 9u);
+  ASSERT_EQ(run_again(L"WindowsFiles.WhatAKilledWriterLeftIsRemoved", L"TENON_TEST_UNFINISHED", target.native()), 9u);
   std::error_code error;
   ASSERT_EQ(list_folder(folder.path(), error).size(), 1u);
   NewFile running(target);
@@ -180,7 +227,8 @@ TEST(WindowsFiles, WhatAKilledWriterLeftIsRemoved) {
 }
 
 TEST(WindowsModules, AreFoundLoadedAndAskedForSymbols) {
-  const fs::path core = platform::module_of(reinterpret_cast<const void*>(&platform::process_id));
+  // The address of a function would be that of this program's jump to it; a table of virtual functions lies in the library.
+  const fs::path core = platform::module_of(*reinterpret_cast<const void* const*>(host_context().impl().get()));
   EXPECT_EQ(core.extension(), ".dll");
   EXPECT_TRUE(fs::exists(core));
   std::string why;

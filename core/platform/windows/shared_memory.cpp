@@ -21,19 +21,34 @@ namespace platform {
 
 TENON_INLINE void close_handle(void* handle) noexcept { ::CloseHandle(handle); }
 
-TENON_INLINE void* duplicate_handle(void* handle) {
+/// A copy in this process of a handle of `owner`.
+TENON_INLINE void* copy_handle(HANDLE owner, void* handle, const std::string& whose) {
   void* copy = nullptr;
-  const HANDLE process = ::GetCurrentProcess();
   // Pseudo-handles (of this process and thread) are negative: no kind of memory.
-  if (handle && reinterpret_cast<std::intptr_t>(handle) > 0 &&
-      ::DuplicateHandle(process, handle, process, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS))
+  const bool may_be_open = reinterpret_cast<std::intptr_t>(handle) > 0;
+  if (may_be_open && ::DuplicateHandle(owner, handle, ::GetCurrentProcess(), &copy, 0, FALSE, DUPLICATE_SAME_ACCESS))
     return copy;
-  const DWORD error = reinterpret_cast<std::intptr_t>(handle) > 0 ? ::GetLastError() : ERROR_INVALID_HANDLE;
+  const DWORD error = may_be_open ? ::GetLastError() : ERROR_INVALID_HANDLE;
   const bool is_closed = error == ERROR_INVALID_HANDLE;
   throw Error(is_closed ? Code::kInvalidArgument : Code::kResourceExhausted,
-              "NT handle " + std::to_string(UniqueHandle::number_of(handle)) +
+              "NT handle " + std::to_string(UniqueHandle::number_of(handle)) + whose +
                   (is_closed ? ": it is not open" : ": cannot be duplicated; close handles that are not needed"),
               "DuplicateHandle", error);
+}
+
+TENON_INLINE void* duplicate_handle(void* handle) { return copy_handle(::GetCurrentProcess(), handle, ""); }
+
+TENON_INLINE void* duplicate_handle_of(std::uint64_t process, int number) {
+  const std::string whose = " of process " + std::to_string(process);
+  const bool is_id = process <= 0xffffffff;
+  const UniqueHandle owner(is_id ? ::OpenProcess(PROCESS_DUP_HANDLE, FALSE, static_cast<DWORD>(process)) : nullptr);
+  const DWORD error = is_id ? ::GetLastError() : ERROR_INVALID_PARAMETER;
+  if (!owner)
+    throw Error(error == ERROR_ACCESS_DENIED ? Code::kPermissionDenied : Code::kNotFound,
+                "NT handle " + std::to_string(number) + whose + ": the process cannot be opened, " +
+                    std::system_category().message(static_cast<int>(error)),
+                "OpenProcess", error);
+  return copy_handle(owner.get(), UniqueHandle::from_number(number), whose);
 }
 
 }  // namespace platform

@@ -2,17 +2,18 @@
 // Names the resource that ran out.
 #include <tenon/runtime/internal/out_of_memory.hpp>
 
-#include <sys/resource.h>
+#include <optional>
+
+#include <tenon/core/platform/process.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace {
 
 /// " (RLIMIT_AS allows 4096 bytes)" if there is such a limit: that is then what to raise.
-std::string limit_text(const char* name, decltype(RLIMIT_AS) which, const char* unit) {
-  rlimit limit{};
-  if (::getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
-  return " (" + std::string(name) + " allows " + std::to_string(limit.rlim_cur) + ' ' + unit + ')';
+std::string limit_text(const std::optional<platform::Limit>& limit, const char* unit) {
+  if (!limit) return "";
+  return " (" + std::string(limit->name) + " allows " + std::to_string(limit->value) + ' ' + unit + ')';
 }
 
 }  // namespace
@@ -21,12 +22,12 @@ void rethrow_out_of_memory(const std::string& what) {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    throw Error(Code::kResourceExhausted, what + ": out of memory" + limit_text("RLIMIT_AS", RLIMIT_AS, "bytes"));
+    throw Error(Code::kResourceExhausted, what + ": out of memory" + limit_text(platform::memory_limit(), "bytes"));
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again) throw;
     throw Error(Code::kResourceExhausted,
                 what + ": cannot start a thread: " + error.code().message() +
-                    limit_text("RLIMIT_NPROC", RLIMIT_NPROC, "threads of this user") +
+                    limit_text(platform::thread_limit(), "threads of this user") +
                     "; end other threads, or raise the limit",
                 "pthread_create", error.code().value());
   } catch (const Error& error) {

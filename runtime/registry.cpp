@@ -2,8 +2,6 @@
 // Finding and loading device modules, and the reasons why one can't be loaded.
 #include <tenon/runtime/internal/registry.hpp>
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cctype>
 #include <mutex>
@@ -11,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/module_files.hpp>
+#include <tenon/core/platform/modules.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
 
 namespace tenon {
@@ -43,13 +42,9 @@ Modules& modules() {
 
 Loaded load(const std::filesystem::path& path) {
   Loaded result;
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    const char* why = dlerror();
-    result.error = why ? why : "unknown error of the loader";
-    return result;
-  }
-  const auto function = reinterpret_cast<DeviceModuleFunction>(dlsym(library, kDeviceModuleSymbol));
+  void* library = platform::load_module(path, false, result.error);
+  if (!library) return result;
+  const auto function = reinterpret_cast<DeviceModuleFunction>(platform::symbol_of(library, kDeviceModuleSymbol));
   if (!function) {
     result.error = path.string() + " has no symbol " + kDeviceModuleSymbol + ": it is not a device module";
     return result;

@@ -11,7 +11,8 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/core/platform/modules.hpp>
+#include <tenon/core/platform/testing/environment.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
 #include <tenon/runtime/model_cache.hpp>
 #include <tenon/runtime/runtime.hpp>
@@ -82,14 +83,14 @@ TEST(CoreDevices, IdThatIsNotPresentIsUnavailable) {
 }
 
 TEST(CoreDevices, BrokenModuleIsUnavailableAndHurtsNoOther) {
-  const auto folder = std::filesystem::temp_directory_path() / ("tenon_runtime_test." + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "libtenon_device_broken.so") << "this is no library";
-  ::setenv("TENON_DEVICE_PATH", folder.c_str(), 1);
+  const TemporaryFolder folder;
+  const std::string name = "libtenon_device_broken" + std::string(platform::kModuleSuffix);
+  std::ofstream(folder.path() / name) << "this is no library";
+  const platform::ScopedVariable folders("TENON_DEVICE_PATH", folder.path().string());
   Core core;
   EXPECT_THAT(core.get_available_devices(), Not(Contains("BROKEN")));
   EXPECT_THAT(core.get_available_devices(), Contains("REFERENCE"));
-  EXPECT_THAT(core.get_unavailable_devices()["BROKEN"], HasSubstr("libtenon_device_broken.so"));
+  EXPECT_THAT(core.get_unavailable_devices()["BROKEN"], HasSubstr(name));
   try {
     core.compile_model(relu_model(), "BROKEN");
     ADD_FAILURE();
@@ -97,8 +98,6 @@ TEST(CoreDevices, BrokenModuleIsUnavailableAndHurtsNoOther) {
     EXPECT_EQ(error.code(), Code::kUnavailable);
   }
   EXPECT_NO_THROW(core.compile_model(relu_model(), "REFERENCE"));
-  ::unsetenv("TENON_DEVICE_PATH");
-  std::filesystem::remove_all(folder);
 }
 
 TEST(CoreDevices, ModuleOfAnotherInterfaceVersionIsRefused) {
@@ -144,35 +143,6 @@ TEST(CoreProperties, CacheOfADeviceThatCannotExportSaysSo) {
   EXPECT_THAT(message, HasSubstr("EXPORT_IMPORT"));
   EXPECT_FALSE(model.get_property(loaded_from_cache));
   EXPECT_FALSE(std::filesystem::exists("/tmp/tenon_no_such_cache"));
-}
-
-TEST(CoreProperties, FilesAreMappedOrReadAsToldToTheCoreOrInTheCall) {
-  const TemporaryFolder folder;
-  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4096});
-  Tensor ones(element::f32, Shape{1, 4096});
-  std::fill_n(ones.data<float>(), 4096, 1.f);
-  auto sum = std::make_shared<op::v1::Add>(x->output(0), std::make_shared<op::v0::Constant>(ones)->output(0));
-  const auto xml = folder.path() / "m.xml", bin = folder.path() / "m.bin";
-  serialize(Model(OutputVector{sum->output(0)}, ParameterVector{x}, "m"), xml);
-  const auto is_mapped = [&] {
-    std::ifstream maps("/proc/self/maps");
-    const std::string all{std::istreambuf_iterator<char>(maps), {}};
-    return all.find(bin.string()) != std::string::npos;
-  };
-  const AnyMap off{enable_mmap(false)}, on{enable_mmap(true)};
-  for (const bool by_default : {true, false}) {
-    Core core;
-    core.set_property(enable_mmap(by_default));
-    for (const auto& [properties, mapped] :
-         {std::pair{AnyMap{}, by_default}, std::pair{off, false}, std::pair{on, true}}) {
-      auto compiled = core.compile_model(xml, "REFERENCE", properties);
-      EXPECT_EQ(is_mapped(), mapped) << by_default;
-      auto read = core.read_model(xml, {}, properties);
-      compiled = {};
-      EXPECT_EQ(is_mapped(), mapped) << by_default;
-    }
-    EXPECT_FALSE(is_mapped());
-  }
 }
 
 TEST(Properties, ConvertFromText) {

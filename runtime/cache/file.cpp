@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cache entries on disk: a header with hashes of everything, written beside its place and renamed into it.
-#include <sys/stat.h>
-
 #include <ostream>
 #include <streambuf>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
 #include <tenon/core/mapped_file.hpp>
+#include <tenon/core/platform/files.hpp>
 #include <tenon/runtime/cache/cache.hpp>
 #include <tenon/store/bytes.hpp>
 #include <tenon/store/sealed_header.hpp>
@@ -113,8 +112,6 @@ EntryInfo unpack(std::string_view bytes, const store::Damaged& damaged) {
   return info;
 }
 
-std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
 }  // namespace
 
 void FileIdentity::add_to(store::ContentHasher& hasher) const {
@@ -131,10 +128,9 @@ std::string absolute(const fs::path& path) {
 }
 
 std::optional<FileIdentity> identify(const fs::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return FileIdentity{cache::absolute(path), static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
-                      nanoseconds(status.st_ctim)};
+  platform::FileStatus status;
+  if (platform::status_of(path, status) || status.type != platform::FileType::kRegular) return std::nullopt;
+  return FileIdentity{cache::absolute(path), status.size_bytes, status.modified_ns, status.changed_ns};
 }
 
 Entry read_entry(const fs::path& file, bool check_payload) {

@@ -2,14 +2,13 @@
 // Listing, verifying and clearing a cache folder; the cache's messages.
 #include <tenon/runtime/model_cache.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
+#include <tenon/core/platform/files.hpp>
 #include <tenon/runtime/cache/cache.hpp>
 
 namespace tenon {
@@ -82,7 +81,7 @@ std::size_t clear(const fs::path& path) {
   for (const store::CacheFolder::Entry& entry : folder.entries()) count += folder.remove(entry.name);
   std::error_code ignored;
   for (const fs::path& file : list_folder(path, ignored))
-    if (store::CacheFolder::is_temporary(file, kRules)) ::unlink(file.c_str());
+    if (store::CacheFolder::is_temporary(file, kRules)) platform::remove_in(platform::kWorkingFolder, file);
   return count;
 }
 

@@ -5,17 +5,17 @@
 // the static objects that were there when it was registered; it is registered again when there may be more.
 #include <tenon/runtime/device/process_end.hpp>
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include <tenon/core/platform/files.hpp>
+#include <tenon/core/platform/process.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -28,7 +28,7 @@ constexpr int kMostModels = 1000;
 
 struct Known {
   std::mutex mutex;
-  pid_t process = 0;  ///< In a forked process there are no threads that run inferences of its parent.
+  std::uint64_t process = 0;  ///< In a forked process there are no threads that run inferences of its parent.
   std::map<const Work*, std::weak_ptr<Work>> all;
   std::set<std::string> devices;
   std::atomic<bool> has_begun{false};
@@ -44,7 +44,7 @@ Known& known() {
 std::vector<std::shared_ptr<Work>> work_now() {
   std::vector<std::shared_ptr<Work>> now;
   const std::lock_guard lock(known().mutex);
-  if (known().process != ::getpid()) return now;
+  if (known().process != platform::process_id()) return now;
   for (const auto& [address, work] : known().all)
     if (auto alive = work.lock()) now.push_back(std::move(alive));
   return now;
@@ -62,7 +62,7 @@ void wait_for_work(bool cancels) noexcept try {
 }
 
 void end_work() noexcept {
-  if (known().process != ::getpid()) return;
+  if (known().process != platform::process_id()) return;
   known().has_begun.store(true);
   wait_for_work(true);
 }
@@ -74,10 +74,10 @@ thread_local int callback_depth = 0;
 
 void add(const std::shared_ptr<Work>& work, const std::string& device) {
   const std::lock_guard lock(known().mutex);
-  if (known().process != ::getpid()) known().all.clear();
-  known().process = ::getpid();
+  if (known().process != platform::process_id()) known().all.clear();
+  known().process = platform::process_id();
   known().all.emplace(work.get(), work);
-  if (known().devices.insert(device).second) std::atexit(end_work);
+  if (known().devices.insert(device).second) platform::at_exit(end_work);
 }
 
 void remove(const Work& work) noexcept {
@@ -86,16 +86,17 @@ void remove(const Work& work) noexcept {
 }
 
 void note_first_inference() noexcept {
-  if (known().first_inferences.fetch_add(1, std::memory_order_relaxed) < kMostModels) std::atexit(end_work);
+  if (known().first_inferences.fetch_add(1, std::memory_order_relaxed) < kMostModels) platform::at_exit(end_work);
 }
 
 void watch_this_thread() {
   struct Watch {
-    const bool is_main = ::getpid() == ::gettid();
+    const bool is_main = platform::is_main_thread();
     ~Watch() {
       if (!is_main && callback_depth == 0) return;
       wait_for_work(false);
-      std::atexit(end_work);  // What this waited for may have made static objects, and started the next inference.
+      platform::at_exit(
+          end_work);  // What this waited for may have made static objects, and started the next inference.
     }
   };
   thread_local const Watch watch;

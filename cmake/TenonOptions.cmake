@@ -11,8 +11,10 @@ option(TENON_WERROR "Warnings are errors: on in CI and in every preset that only
 set(TENON_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
 # Folders of this name hold what another system than this build's is for.
+set(TENON_THIS_SYSTEM posix)
 set(TENON_OTHER_SYSTEM windows)
 if(WIN32)
+  set(TENON_THIS_SYSTEM windows)
   set(TENON_OTHER_SYSTEM posix)
 endif()
 

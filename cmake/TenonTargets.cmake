@@ -251,9 +251,10 @@ function(tenon_add_framework)
       list(APPEND missing "framework ${dep}")
     endif()
   endforeach()
-  # A library that was found must also work: probe.cpp tests what the framework needs of it.
-  if(NOT missing AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/probe.cpp")
-    tenon_probe(TENON_${upper}_WORKS SOURCE "${CMAKE_CURRENT_SOURCE_DIR}/probe.cpp" LINK ${links})
+  # A library that was found must also work: probe.cpp, or that of the system, tests what the framework needs of it.
+  file(GLOB probe "probe.cpp" "${TENON_THIS_SYSTEM}/probe.cpp")
+  if(NOT missing AND probe)
+    tenon_probe(TENON_${upper}_WORKS SOURCE "${probe}" LINK ${links})
     if(NOT TENON_${upper}_WORKS)
       list(APPEND missing "a version that works: what was found fails ${A_NAME}/probe.cpp, see probes/TENON_${upper}_WORKS.log")
     endif()

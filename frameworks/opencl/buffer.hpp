@@ -142,6 +142,8 @@ class BufferContext final : public FacetContext {
   Context sibling(std::size_t slot, const std::function<Context(const Ref<detail::Native>&, const std::string&)>& make);
 
  private:
+  /// What it allocates has a host address.
+  bool gives_host_memory() const { return native().coherency == Coherency::kStanding && native().tells_of_release; }
   Ref<Memory> allocate_on_host(std::size_t size, const Requirements& wanted);
 
   std::mutex mutex_;

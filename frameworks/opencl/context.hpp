@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -65,6 +66,8 @@ class Native final : public RefCounted {
   /// A mapped buffer that the driver allocated is the memory that the device works on, and stays so. PoCL maps a copy
   /// after the device has used the buffer.
   bool maps_alias = false;
+  /// The platform says when a buffer is gone (clSetMemObjectDestructorCallback), so that buffers may lie in memory of ours.
+  bool tells_of_release = true;
   mutable std::mutex map_mutex;  ///< Serialises maps and unmaps of lasting views.
 };
 
@@ -73,9 +76,25 @@ Handle<cl_command_queue> make_queue(const Native& native, cl_command_queue_prope
 
 Handle<cl_mem> make_buffer(const Native& native, cl_mem_flags flags, std::size_t size, void* host, const char* what);
 
+/// Host memory under a buffer. data() is null where there was none.
+class HostBlock {
+ public:
+  HostBlock(std::size_t size, std::size_t alignment);
+  HostBlock(const HostBlock&) = delete;
+  HostBlock& operator=(const HostBlock&) = delete;
+  ~HostBlock();
+  std::byte* data() const { return data_; }
+
+ private:
+  std::size_t alignment_;
+  std::byte* data_;
+};
+
 /// A buffer over host memory of its own, which is freed when the buffer is really gone: users may hold references, and commands
 /// may still run, also those of a caller that failed and waits for none.
 struct HostBuffer {
+  std::unique_ptr<HostBlock>
+      kept;  ///< Where the platform does not say when that is (Wine's refuses callbacks): the caller's to keep.
   Handle<cl_mem> buffer;
   std::byte* host = nullptr;
 };

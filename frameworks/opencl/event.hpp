@@ -50,7 +50,8 @@ namespace detail {
 /// Waits for one of our commands and releases its event.
 void finish(Handle<cl_event> event, Deadline deadline);
 
-/// Keeps what a command reads or writes alive until it finishes. If the driver rejects the callback, it is never freed.
+/// Keeps what a command reads or writes alive until it finishes. A thread of Tenon's waits for that where the platform takes no
+/// callback (Wine's refuses all); where that fails too, it is never freed.
 void keep_until(cl_event event, const Ref<RefCounted>& what) noexcept;
 
 }  // namespace detail

@@ -39,11 +39,21 @@ struct ImportedRows {
 };
 ImportedRows imported_rows(const cl_image_format& format, std::size_t width, std::size_t height, std::size_t pitch);
 
+/// The import itself. @param fd  The driver's from now on, perhaps: nothing else may use this descriptor.
+/// @param rows  Null: a buffer. @errors as import_buffer().
+Handle<cl_mem> import_descriptor(const Native& native, int fd, FdKind kind, std::size_t size,
+                                 const ImportedRows* rows = nullptr);
+
+/// @name What differs between systems, in posix/ and windows/.
 /// `fd` stays the caller's. The buffer, or the image, has to be acquired before its first use. The caller has asked
 /// import_obstacle(). A driver may keep a descriptor of its own open as long as the buffer lives.
 /// @errors those of clCreateBufferWithProperties or clCreateImageWithProperties.
 Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind kind, std::size_t size,
                              const ImportedRows* rows = nullptr);
+/// Device and inode of an open file; `otherwise` where the system does not tell.
+MemoryIdentity identity_of_file(int fd, const MemoryIdentity& otherwise);
+/// Notes in `native` what the device makes of dma-bufs, or of the memfds that stand in for them. @errors those of tests' own failures.
+void judge_dmabufs(Native& native);
 
 /// Enqueues the taking or giving back of an imported buffer, after the unfinished work on `memory`.
 /// @param before  The last such command, if it is known. @return its end; its queue is flushed.

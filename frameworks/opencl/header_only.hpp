@@ -8,7 +8,6 @@
 
 #include <tenon/core/header_only.hpp>
 #include <tenon/frameworks/cpu/header_only.hpp>
-#include <tenon/frameworks/dmabuf/header_only.hpp>
 
 #include <tenon/frameworks/opencl/device/context.cpp>
 #include <tenon/frameworks/opencl/device/contexts.cpp>
@@ -16,7 +15,6 @@
 #include <tenon/frameworks/opencl/device/make.cpp>
 #include <tenon/frameworks/opencl/device/native.cpp>
 #include <tenon/frameworks/opencl/edges/buffer_edges.cpp>
-#include <tenon/frameworks/opencl/edges/dmabuf_edges.cpp>
 #include <tenon/frameworks/opencl/edges/edges.cpp>
 #include <tenon/frameworks/opencl/edges/image_edges.cpp>
 #include <tenon/frameworks/opencl/edges/pointer_edges.cpp>
@@ -30,3 +28,16 @@
 #include <tenon/frameworks/opencl/sync/fence.cpp>
 #include <tenon/frameworks/opencl/sync/semaphore.cpp>
 #include <tenon/frameworks/opencl/sync/sync.cpp>
+
+#ifdef _WIN32
+#include <tenon/frameworks/opencl/windows/descriptors.cpp>
+#include <tenon/frameworks/opencl/windows/edges.cpp>
+#include <tenon/frameworks/opencl/windows/newer_calls.cpp>
+#include <tenon/frameworks/opencl/windows/sync_files.cpp>
+#else
+#include <tenon/frameworks/dmabuf/header_only.hpp>
+#include <tenon/frameworks/opencl/posix/descriptors.cpp>
+#include <tenon/frameworks/opencl/posix/dmabuf_edges.cpp>
+#include <tenon/frameworks/opencl/posix/newer_calls.cpp>
+#include <tenon/frameworks/opencl/posix/sync_files.cpp>
+#endif

@@ -17,7 +17,6 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/core/native_calls.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -32,12 +31,20 @@ std::string status_name(cl_int status);
 
 namespace detail {
 
-/// Every native call below passes through injected(), and every handle is counted.
-struct TENON_API OpenClCalls;
-using Probe = CallProbe<OpenClCalls>;
+/// As CallProbe: every native call below passes through injected(), and every handle is counted. Its numbers lie in this library, because
+/// each DLL of Windows has inline variables of its own.
+struct TENON_API Probe {
+  static std::atomic<long> countdown;  ///< The n-th call from now on fails; 0: none.
+  static std::atomic<bool> failed;
+  static std::atomic<std::size_t> handles;
+  static bool injected() { return countdown.load(std::memory_order_relaxed) > 0 && is_chosen(); }
+
+ private:
+  static bool is_chosen();
+};
 inline bool injected() { return Probe::injected(); }
 /// What a call says that tests make fail; they choose it.
-TENON_API inline std::atomic<cl_int> injection{CL_OUT_OF_RESOURCES};
+TENON_API extern std::atomic<cl_int> injection;
 inline cl_int injected_code() { return injection.load(std::memory_order_relaxed); }
 
 [[noreturn]] void fail(cl_int status, const char* call, const std::string& what);

@@ -3,12 +3,13 @@
 // the functions of its device's extensions.
 #include <tenon/frameworks/opencl/context.hpp>
 
-#include <cstdlib>
 #include <memory>
+#include <new>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/newer_calls.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -40,11 +41,10 @@ TENON_INLINE Handle<cl_command_queue> make_queue(const Native& native, cl_comman
   const auto what = [&] { return "making a queue for " + native.device.name; };
   const cl_context context = native.context.get();
   const cl_device_id device = native.device.id;
-  if (native.device.version >= 20) {
+  if (native.device.version >= 20 && newer_calls().make_queue) {
     const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
-    return Handle<cl_command_queue>(create("clCreateCommandQueueWithProperties", what,
-                                           clCreateCommandQueueWithProperties, context, device,
-                                           static_cast<const cl_queue_properties*>(list)));
+    return Handle<cl_command_queue>(create("clCreateCommandQueueWithProperties", what, newer_calls().make_queue,
+                                           context, device, static_cast<const cl_queue_properties*>(list)));
   }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // The only way to make a queue before OpenCL 2.0.
@@ -60,21 +60,31 @@ TENON_INLINE Handle<cl_mem> make_buffer(const Native& native, cl_mem_flags flags
       clCreateBuffer, native.context.get(), flags, size, host));
 }
 
+TENON_INLINE HostBlock::HostBlock(std::size_t size, std::size_t alignment)
+    : alignment_(alignment),
+      data_(static_cast<std::byte*>(::operator new(size, std::align_val_t(alignment), std::nothrow))) {}
+
+TENON_INLINE HostBlock::~HostBlock() { ::operator delete(data_, std::align_val_t(alignment_)); }
+
 TENON_INLINE HostBuffer make_host_buffer(const Native& native, std::size_t size, std::size_t alignment,
                                          std::size_t offset) {
   const std::size_t room = (offset + size + alignment - 1) / alignment * alignment;
-  std::unique_ptr<std::byte, void (*)(void*)> block(static_cast<std::byte*>(std::aligned_alloc(alignment, room)),
-                                                    std::free);
-  if (!block)
+  auto block = std::make_unique<HostBlock>(room, alignment);
+  if (!block->data())
     throw Error(Code::kResourceExhausted,
                 "opencl: no host memory for " + std::to_string(size) + " bytes on " + native.device.name);
-  HostBuffer made{make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, block.get() + offset,
-                              "a buffer over host memory"),
-                  block.get() + offset};
-  check(call(
-            clSetMemObjectDestructorCallback, made.buffer.get(), [](cl_mem, void* data) { std::free(data); },
-            static_cast<void*>(block.get())),
-        "clSetMemObjectDestructorCallback", "a buffer over host memory");
+  std::byte* const host = block->data() + offset;
+  HostBuffer made{nullptr,
+                  make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, "a buffer over host memory"),
+                  host};
+  const cl_int told = call(
+      clSetMemObjectDestructorCallback, made.buffer.get(),
+      [](cl_mem, void* data) { delete static_cast<HostBlock*>(data); }, static_cast<void*>(block.get()));
+  if (told == CL_INVALID_OPERATION) {
+    made.kept = std::move(block);
+    return made;
+  }
+  check(told, "clSetMemObjectDestructorCallback", "a buffer over host memory");
   (void)block.release();  // The callback's.
   return made;
 }
@@ -158,10 +168,16 @@ TENON_INLINE bool aliases(const Native& native, cl_mem buffer, std::byte* host, 
 }
 
 /// Whether CL_MEM_USE_HOST_PTR over memory of exactly this alignment aliases it.
-TENON_INLINE bool shares_host_pointer(const Native& native, std::size_t alignment) {
+TENON_INLINE bool shares_host_pointer(Native& native, std::size_t alignment) {
   constexpr std::size_t kPage = 4096;
-  const HostBuffer made = make_host_buffer(native, kProbeBytes, 2 * kPage, alignment);
-  return aliases(native, made.buffer.get(), made.host, kProbeBytes);
+  HostBuffer made = make_host_buffer(native, kProbeBytes, 2 * kPage, alignment);
+  native.tells_of_release = !made.kept;
+  try {
+    return aliases(native, made.buffer.get(), made.host, kProbeBytes);
+  } catch (...) {
+    (void)made.kept.release();  // A command that is late may still write it.
+    throw;
+  }
 }
 
 /// Whether mapping a buffer of the driver still gives its own memory after the device has used it.
@@ -176,7 +192,7 @@ TENON_INLINE bool shares_mapped_buffer(const Native& native) {
 /// Tests whether a device that says that it has the host's memory does: some drivers of such GPUs copy behind the pointer
 /// (of old versions, or where the pages do not suit them), and mapping would hide that. Both sides are idle in between,
 /// so that caches of GPUs are written back.
-TENON_INLINE bool shares_host_memory(const Native& native) {
+TENON_INLINE bool shares_host_memory(Native& native) {
   try {
     return shares_host_pointer(native, 4096);
   } catch (const Error& error) {

@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/frameworks/opencl/newer_calls.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -77,7 +78,7 @@ TENON_INLINE std::vector<cl_uint> handle_types(const Device& device, cl_device_i
 }
 
 TENON_INLINE void read_handle_types(Device& device) {
-  if (device.version >= 30 && device.has("cl_khr_external_memory")) {
+  if (device.version >= 30 && device.has("cl_khr_external_memory") && newer_calls().has_properties()) {
     device.memory_imports = handle_types(device, kMemoryImports);
     try {
       device.linear_image_imports = handle_types(device, kLinearImageImports);
@@ -106,7 +107,8 @@ TENON_INLINE Device read_device(cl_device_id id) {
     device.max_width = device_info<std::size_t>(id, CL_DEVICE_IMAGE2D_MAX_WIDTH);
     device.max_height = device_info<std::size_t>(id, CL_DEVICE_IMAGE2D_MAX_HEIGHT);
   }
-  if (device.version >= 20) device.svm = device_info<cl_device_svm_capabilities>(id, CL_DEVICE_SVM_CAPABILITIES);
+  if (device.version >= 20 && newer_calls().has_svm())
+    device.svm = device_info<cl_device_svm_capabilities>(id, CL_DEVICE_SVM_CAPABILITIES);
   device.usm = device.has("cl_intel_unified_shared_memory");
   device.out_of_order = (device_info<cl_command_queue_properties>(id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES) &
                          CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;

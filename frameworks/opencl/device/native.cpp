@@ -56,6 +56,21 @@ TENON_INLINE std::string status_name(cl_int status) {
 
 namespace detail {
 
+TENON_INLINE std::atomic<long> Probe::countdown{0};
+TENON_INLINE std::atomic<bool> Probe::failed{false};
+TENON_INLINE std::atomic<std::size_t> Probe::handles{0};
+TENON_INLINE std::atomic<cl_int> injection{CL_OUT_OF_RESOURCES};
+
+TENON_INLINE bool Probe::is_chosen() {
+  long left = countdown.load(std::memory_order_relaxed);
+  while (left > 0) {
+    if (!countdown.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) continue;
+    if (left == 1) failed.store(true);
+    return left == 1;
+  }
+  return false;
+}
+
 TENON_INLINE Code code_of(cl_int status) {
   switch (status) {
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:

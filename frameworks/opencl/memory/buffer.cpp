@@ -104,7 +104,7 @@ TENON_INLINE std::variant<Offer, Refusal> BufferContext::offer(const Requirement
   if (wanted.fd != FdKind::kNone)
     return Refusal{
         "buffers have no descriptor; allocate with frameworks/cpu or frameworks/dmabuf and map the memory here"};
-  if (native().coherency == Coherency::kStanding) {
+  if (gives_host_memory()) {
     return Offer{std::max({wanted.alignment, native().share_alignment, native().device.base_alignment}), FdKind::kNone,
                  0, true};
   }
@@ -123,7 +123,7 @@ TENON_INLINE Ref<Memory> BufferContext::allocate(const Requirements& wanted) {
     throw Error(Code::kResourceExhausted, std::string(name()) + ": a buffer of " + std::to_string(size) +
                                               " bytes was asked for; the device allows " +
                                               std::to_string(native().device.max_allocation));
-  if (native().coherency == Coherency::kStanding) return allocate_on_host(size, wanted);
+  if (gives_host_memory()) return allocate_on_host(size, wanted);
   // On devices that share memory with the host, this flag makes the driver use pages that the host can access.
   const cl_mem_flags flags = CL_MEM_READ_WRITE | (native().coherency == Coherency::kMapped ? CL_MEM_ALLOC_HOST_PTR : 0);
   return over(detail::make_buffer(native(), flags, size, nullptr, "a buffer"), size, nullptr, flags);
@@ -158,6 +158,10 @@ TENON_INLINE Context BufferContext::sibling(
 TENON_INLINE Ref<Memory> BufferContext::allocate_on_host(std::size_t size, const Requirements& wanted) {
   const std::size_t alignment = std::max({wanted.alignment, native().share_alignment, native().device.base_alignment});
   detail::HostBuffer made = detail::make_host_buffer(native(), size, alignment);
+  if (made.kept)
+    throw Error(Code::kUnimplemented, std::string(name()) +
+                                          ": the platform refuses clSetMemObjectDestructorCallback, so it does not say "
+                                          "when host memory under a buffer is free; map memory of frameworks/cpu here");
   return over(std::move(made.buffer), size, made.host, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR);
 }
 

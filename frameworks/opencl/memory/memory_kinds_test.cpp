@@ -224,7 +224,7 @@ TEST_F(SvmTest, KernelsWriteWhatTheHostReads) {
     EXPECT_EQ(tensor.is_host_addressable(), grain == SvmGrain::kFine);
     memory->write(tensor, std::vector<std::byte>(4096, std::byte{30}));
     const Released<cl_kernel> kernel(add_kernel());
-    ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, svm_pointer(tensor)), CL_SUCCESS);
+    ASSERT_EQ(detail::newer_calls().set_svm_argument(kernel, 0, svm_pointer(tensor)), CL_SUCCESS);
     wrote(tensor, enqueue(kernel, 0, 4096));
     EXPECT_EQ(router.map(tensor, host_context()).data<std::uint8_t>()[4095], 31);
     const Tensor as_buffer = router.map(tensor, context, Access::kReadWrite);

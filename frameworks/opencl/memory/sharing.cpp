@@ -29,7 +29,10 @@ TENON_INLINE bool shares(const Context& context, PictureApi api, std::string* re
   const Device& device = native.device;
   std::string missing;
   if (api == PictureApi::kD3d11)
-    missing = "Direct3D 11 (cl_khr_d3d11_sharing) exists on Windows only, which this is not";
+    missing =
+        device.has("cl_khr_d3d11_sharing")
+            ? "cl_khr_d3d11_sharing is not among what Tenon uses; map the texture or the buffer by the host"
+            : device.name + " (" + device.platform_name + ") lacks cl_khr_d3d11_sharing, which exists on Windows only";
   else if (!device.has(detail::kVaSharing))
     missing = device.name + " (" + device.platform_name + ") lacks " + detail::kVaSharing;
   else if (!native.extensions.has_surfaces())

@@ -10,6 +10,7 @@
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/fence.hpp>
+#include <tenon/frameworks/opencl/newer_calls.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -24,14 +25,16 @@ TENON_INLINE SvmBlock::~SvmBlock() {
   if (!data_) return;
   // Freed in the queue, after our copies and unmaps that are still in it.
   void* pointers[] = {data_};
-  clEnqueueSVMFree(native_->transfers.get(), 1, pointers, nullptr, nullptr, 0, nullptr, nullptr);
+  newer_calls().free_svm(native_->transfers.get(), 1, pointers, nullptr, nullptr, 0, nullptr, nullptr);
   clFlush(native_->transfers.get());
   Probe::handles.fetch_sub(1, std::memory_order_relaxed);
 }
 
 TENON_INLINE SvmBlock allocate_svm(const Ref<Native>& native, bool fine, std::size_t size, std::size_t alignment) {
   const cl_svm_mem_flags flags = CL_MEM_READ_WRITE | (fine ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0);
-  const auto allocate = [&] { return clSVMAlloc(native->context.get(), flags, size, static_cast<cl_uint>(alignment)); };
+  const auto allocate = [&] {
+    return newer_calls().allocate_svm(native->context.get(), flags, size, static_cast<cl_uint>(alignment));
+  };
   const bool fails = injected();
   void* data = fails ? nullptr : allocate();
   if (!data && !fails) {
@@ -49,7 +52,7 @@ TENON_INLINE SvmBlock allocate_svm(const Ref<Native>& native, bool fine, std::si
 
 TENON_INLINE Handle<cl_event> copy_svm(const Native& native, void* to, const void* from, std::size_t size) {
   cl_event event = nullptr;
-  check(call(clEnqueueSVMMemcpy, native.transfers.get(), cl_bool{CL_FALSE}, to, from, size, cl_uint{0},
+  check(call(newer_calls().copy_svm, native.transfers.get(), cl_bool{CL_FALSE}, to, from, size, cl_uint{0},
              static_cast<const cl_event*>(nullptr), &event),
         "clEnqueueSVMMemcpy", [&] { return "copying " + std::to_string(size) + " bytes of SVM"; });
   return Handle<cl_event>(event);
@@ -59,7 +62,7 @@ TENON_INLINE MappedSvm::MappedSvm(const Native& native, cl_map_flags flags, void
                                   Deadline deadline)
     : native_(&native), data_(data) {
   cl_event event = nullptr;
-  check(call(clEnqueueSVMMap, native.transfers.get(), cl_bool{CL_FALSE}, flags, data, size, cl_uint{0},
+  check(call(newer_calls().map_svm, native.transfers.get(), cl_bool{CL_FALSE}, flags, data, size, cl_uint{0},
              static_cast<const cl_event*>(nullptr), &event),
         "clEnqueueSVMMap", [&] { return "mapping " + std::to_string(size) + " bytes of SVM for the host"; });
   Handle<cl_event> mapped(event);
@@ -79,7 +82,8 @@ TENON_INLINE Handle<cl_event> MappedSvm::end() {
 
 TENON_INLINE cl_int MappedSvm::unmap(cl_event* event) noexcept {
   if (!data_) return CL_SUCCESS;
-  const cl_int status = clEnqueueSVMUnmap(native_->transfers.get(), std::exchange(data_, nullptr), 0, nullptr, event);
+  const cl_int status =
+      newer_calls().unmap_svm(native_->transfers.get(), std::exchange(data_, nullptr), 0, nullptr, event);
   clFlush(native_->transfers.get());
   return status;
 }

@@ -7,7 +7,6 @@
 
 #include <tenon/core/export.hpp>
 #include <tenon/core/relayed_point.hpp>
-#include <tenon/frameworks/dmabuf/sync.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/semaphore.hpp>
 
@@ -49,23 +48,10 @@ TENON_INLINE Handle<cl_event> relay(const Native& native, const TimelinePoint& p
   }
 }
 
-/// A sync file as an event, on devices that wait for fences of the kernel. The semaphore is the driver's to keep until
-/// the wait is over.
-TENON_INLINE Handle<cl_event> wait_for_sync_file(const Native& native, const dmabuf::SyncFileTimeline& fence) {
-  const OwnedSemaphore semaphore = import_semaphore(native, fence.export_fd(), SemaphoreKind::kSyncFile);
-  return pass(native.extensions.wait, "clEnqueueWaitSemaphoresKHR", semaphore.get(), native.handovers.get());
-}
-
-TENON_INLINE bool waits_for_sync_files(const Native& native) {
-  return native.device.out_of_order && imports(native, SemaphoreKind::kSyncFile);
-}
-
 TENON_INLINE Handle<cl_event> event_for(const Native& native, const TimelinePoint& point) {
   const auto* timeline = dynamic_cast<const EventTimeline*>(point.timeline().get());
   const cl_event event = timeline ? timeline->event() : nullptr;
-  if (const auto* fence = dynamic_cast<const dmabuf::SyncFileTimeline*>(point.timeline().get());
-      fence && waits_for_sync_files(native))
-    return wait_for_sync_file(native, *fence);
+  if (Handle<cl_event> waits = wait_for_sync_file(native, point)) return waits;
   if (!event || info<cl_context>(clGetEventInfo, "clGetEventInfo", event, CL_EVENT_CONTEXT) != native.context.get())
     return relay(native, point);
   timeline->flush();

@@ -49,9 +49,7 @@ class PendingTest : public OpenclFixture {
     });
   }
   Released<cl_command_queue> another_queue() {
-    cl_int status = CL_SUCCESS;
-    return Released<cl_command_queue>(
-        clCreateCommandQueueWithProperties(handle(context), device(context).id, nullptr, &status));
+    return Released<cl_command_queue>(new_queue(handle(context), device(context).id));
   }
   Released<cl_event> add_one_in(cl_command_queue in, const Tensor& tensor, std::size_t offset, std::size_t size,
                                 const cl_event* after, cl_uint after_count) {
@@ -221,14 +219,14 @@ TEST_F(PendingTest, AContextThatFailsLeavesNoCommandOverFreedMemory) {
     detail::Probe::countdown = 0;
     fails = detail::Probe::failed;
     // What was freed is found again, and watched until all copies have run.
-    std::vector<std::unique_ptr<std::byte, void (*)(void*)>> found;
+    std::vector<std::unique_ptr<detail::HostBlock>> found;
     for (int i = 0; i < 8; ++i) {
-      found.emplace_back(static_cast<std::byte*>(std::aligned_alloc(2 * kPage, kBytes)), std::free);
-      std::memset(found.back().get(), 0x5a, kBytes);
+      found.push_back(std::make_unique<detail::HostBlock>(kBytes, 2 * kPage));
+      std::memset(found.back()->data(), 0x5a, kBytes);
     }
     std::this_thread::sleep_for(milliseconds(10));
     for (const auto& block : found)
-      ASSERT_TRUE(std::all_of(block.get(), block.get() + kBytes, [](std::byte b) { return b == std::byte{0x5a}; }))
+      ASSERT_TRUE(std::all_of(block->data(), block->data() + kBytes, [](std::byte b) { return b == std::byte{0x5a}; }))
           << "after call " << call << " failed";
   }
 }

@@ -2,10 +2,12 @@
 // How users' commands and Tenon's tensors wait for each other.
 #include <tenon/frameworks/opencl/sync.hpp>
 
+#include <exception>
 #include <string>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/polling.hpp>
+#include <tenon/core/relayed_point.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -120,10 +122,20 @@ TENON_INLINE void finish(Handle<cl_event> event, Deadline deadline) {
   EventTimeline::over(std::move(event))->wait(1, deadline);
 }
 
-TENON_INLINE void keep_until(cl_event event, const Ref<RefCounted>& what) noexcept {
+/// What is let go when a RelayedPoint is settled.
+struct Kept {
+  Ref<RefCounted> what;
+  void set(bool /*failed*/) noexcept { what = {}; }
+};
+
+TENON_INLINE void keep_until(cl_event event, const Ref<RefCounted>& what) noexcept try {
   what->add_ref();
-  clSetEventCallback(
-      event, CL_COMPLETE, [](cl_event, cl_int, void* kept) { static_cast<RefCounted*>(kept)->release(); }, what.get());
+  const auto let_go = [](cl_event, cl_int, void* kept) { static_cast<RefCounted*>(kept)->release(); };
+  if (clSetEventCallback(event, CL_COMPLETE, let_go, what.get()) == CL_SUCCESS) return;
+  RelayedPoint<Kept>::relay(point(event), {what});
+  what->release();
+} catch (const std::exception&) {
+  // It is never freed.
 }
 
 }  // namespace detail

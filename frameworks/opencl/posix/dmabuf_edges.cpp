@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,7 @@
 #include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/edges.hpp>
 #include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/fence.hpp>
 #include <tenon/frameworks/opencl/image.hpp>
@@ -249,6 +251,12 @@ TENON_INLINE const Edge& buffer_to_dmabuf() {
 TENON_INLINE const Edge& image_to_dmabuf() {
   static const ToDmabuf edge("opencl.image->dmabuf", kImageMemory);
   return edge;
+}
+
+TENON_INLINE std::span<const Edge* const> edges_of_system(MemoryKind kind) {
+  static const Edge* const buffers[] = {&dmabuf_to_buffer(), &buffer_to_dmabuf()};
+  static const Edge* const images[] = {&dmabuf_to_image(), &image_to_dmabuf()};
+  return kind == kImageMemory ? std::span<const Edge* const>(images) : std::span<const Edge* const>(buffers);
 }
 
 }  // namespace detail

@@ -3,10 +3,12 @@
 # ./dev check windows: what is built for Windows, cross-compiled by MinGW-w64 and tested under Wine with a display of its own (Xvfb), where
 # Direct3D 11 works on Mesa. Sourced by scripts/check.sh. TENON_WINDOWS_TARGETS names targets to build and test instead of all.
 
-PACKAGES_WINDOWS=(g++-mingw-w64-x86-64-posix wine64 xvfb xauth googletest libgl1-mesa-dri nlohmann-json3-dev libxxhash-dev cmake ninja-build pkg-config)
+PACKAGES_WINDOWS=(g++-mingw-w64-x86-64-posix wine64 xvfb xauth googletest libgl1-mesa-dri nlohmann-json3-dev libxxhash-dev opencl-c-headers pocl-opencl-icd
+  cmake ninja-build pkg-config)
 # Libraries that Debian has no package of for Windows are built from its source packages.
 SOURCES_WINDOWS=(pugixml)
-WINDOWS_TESTS=(core_test dlopen_state_test store_test graph_test cpu_test null_test dlpack_test d3d11_test conformance_test)
+WINDOWS_TESTS=(core_test dlopen_state_test store_test graph_test cpu_test null_test dlpack_test d3d11_test opencl_test d3d11_opencl_test
+  conformance_test)
 
 # windows_source PACKAGE: Debian's source package, unpacked in build/windows-sources. The machine's own lists of packages stay as they are.
 windows_source() {
@@ -34,6 +36,20 @@ windows_library() {
   touch "build/windows-root/.$2"
 }
 
+# The import library of OpenCL.dll, which drivers or Wine bring: the functions of OpenCL 1.2, by the names in the headers. What is newer is
+# looked up at run time.
+windows_opencl() {
+  local root=$1
+  ln -sfn /usr/include/CL "$root/include/CL"
+  mkdir -p "$root/lib/pkgconfig"
+  { echo "LIBRARY OpenCL.dll"; echo EXPORTS
+    tr '\n' ' ' </usr/include/CL/cl.h | grep -oE '\bcl[A-Z][A-Za-z0-9]+\([^;]*CL_API_SUFFIX__VERSION_1_[0-2](_DEPRECATED)?;' | grep -oE '^cl[A-Za-z0-9]+' | sort -u
+  } >"$root/lib/OpenCL.def"
+  x86_64-w64-mingw32-dlltool -d "$root/lib/OpenCL.def" -l "$root/lib/libOpenCL.dll.a" || return 1
+  printf '%s\n' "prefix=$PWD/$root" 'Name: OpenCL' 'Description: OpenCL.dll' 'Version: 3.0' 'Libs: -L${prefix}/lib -lOpenCL' 'Cflags: -I${prefix}/include' \
+    >"$root/lib/pkgconfig/OpenCL.pc"
+}
+
 windows_root() {
   local root=build/windows-root name
   mkdir -p "$root/include" "$root/share/cmake"
@@ -41,6 +57,7 @@ windows_root() {
   ln -sfn /usr/include/xxhash.h "$root/include/xxhash.h"
   ln -sfn /usr/include/nlohmann "$root/include/nlohmann"
   cp -r /usr/share/cmake/nlohmann_json "$root/share/cmake/"
+  windows_opencl "$root" || return 1
   windows_library /usr/src/googletest googletest || return 1
   for name in "${SOURCES_WINDOWS[@]}"; do
     windows_source "$name" && windows_library "build/windows-sources/$name" "$name" || return 1

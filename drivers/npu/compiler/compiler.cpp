@@ -188,6 +188,7 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
   if (flags.options.log >= LogLevel::kDebug) log += describe_target(target, arguments);
   if (flags.options.log >= LogLevel::kTrace) log += describe_layers(*model);
   Settings settings = settings_of(flags.options, target);
+  const Timing timing = timing_of(*model, target);
   if (numerics == Numerics::kF16) {
     round_to_f16(*model);
     settings.precision = ElementType::kF32;
@@ -214,7 +215,7 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
     payload.prepared.model = model;
   }
   mark_strided(arguments, plan.get(), flags.options);
-  return write_native_blob(settings, interface, payload);
+  return write_native_blob(settings, interface, timing, payload);
 }
 
 BuildFlags flags_of(const Request& request) {

@@ -113,7 +113,7 @@ store::Format blob_format() {
   return format;
 }
 
-std::string write_arguments(const std::vector<Argument>& arguments) {
+std::string write_tables(const std::vector<Argument>& arguments, const Timing& timing) {
   store::TableWriter writer;
   writer.number(arguments.size());
   for (const Argument& argument : arguments) {
@@ -135,6 +135,7 @@ std::string write_arguments(const std::vector<Argument>& arguments) {
     writer.number(argument.port);
     writer.number(argument.reads_strides);
   }
+  write(writer, timing);
   return std::move(writer).bytes();
 }
 
@@ -143,10 +144,7 @@ ElementType read_type(store::TableReader& reader) {
   return static_cast<ElementType>(reader.number(static_cast<std::uint64_t>(ElementType::kString) - 1));
 }
 
-std::vector<Argument> read_arguments(std::string_view bytes) {
-  store::TableReader reader(
-      bytes, &damaged_binary,
-      {.ends_early = "its arguments end early", .out_of_range = "an argument's number is out of range"});
+std::vector<Argument> read_arguments(store::TableReader& reader) {
   constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 40;
   std::vector<Argument> arguments(reader.number(kMaxArguments));
   for (Argument& argument : arguments) {
@@ -316,12 +314,13 @@ engine::Options Settings::engine_options() const {
   return options;
 }
 
-Tensor write_native_blob(const Settings& settings, const Interface& interface, const engine::Blob& payload) {
+Tensor write_native_blob(const Settings& settings, const Interface& interface, const Timing& timing,
+                         const engine::Blob& payload) {
   const UniqueFd file(::memfd_create("npu-graph", MFD_CLOEXEC));
   if (!file) out_of_memory("memfd_create");
   BlobHeader header = make_header(settings);
   Fields& fields = header.fields;
-  const std::string table = write_arguments(interface.arguments);
+  const std::string table = write_tables(interface.arguments, timing);
   fields.arguments = {sizeof header, table.size()};
   fields.payload.offset = aligned(sizeof header + table.size());
   FileBuffer buffer(file.get());
@@ -361,7 +360,11 @@ NativeBlob read_native_blob(const Tensor& bytes) {
   NativeBlob blob;
   blob.settings = settings_of(fields);
   auto& arguments = blob.interface.arguments;
-  arguments = read_arguments(fields.arguments.in(all));
+  store::TableReader tables(
+      fields.arguments.in(all), &damaged_binary,
+      {.ends_early = "its arguments end early", .out_of_range = "an argument's number is out of range"});
+  arguments = read_arguments(tables);
+  blob.timing = read_timing(tables);
   blob.payload = engine::read_blob(store::part_of(bytes, fields.payload.offset, fields.payload.size), true);
   check_arguments(arguments, *blob.payload.prepared.model);
   check_states(arguments);

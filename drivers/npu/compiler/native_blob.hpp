@@ -9,6 +9,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/drivers/npu/compiler/arguments.hpp>
 #include <tenon/drivers/npu/compiler/options.hpp>
+#include <tenon/drivers/npu/compiler/timing.hpp>
 #include <tenon/engine/blob.hpp>
 #include <tenon/engine/engine.hpp>
 
@@ -16,7 +17,7 @@ namespace tenon::npu::compiler {
 
 /// The version that clients check; a blob's version must be this compiler's.
 inline constexpr std::uint16_t kCompilerMajor = 7, kCompilerMinor = 28;
-inline constexpr std::uint32_t kBlobFormat = 3;
+inline constexpr std::uint32_t kBlobFormat = 4;
 
 /// Target and options of a compiled graph: enough to make its plan again.
 struct Settings {
@@ -34,12 +35,14 @@ struct Settings {
 struct NativeBlob {
   Settings settings;
   Interface interface;
+  Timing timing;
   engine::Blob payload;
   Tensor bytes;  ///< The whole blob, without bytes that a client appended.
 };
 
 /// @return the bytes, page-aligned, in memory that no file backs. @errors kResourceExhausted.
-Tensor write_native_blob(const Settings& settings, const Interface& interface, const engine::Blob& payload);
+Tensor write_native_blob(const Settings& settings, const Interface& interface, const Timing& timing,
+                         const engine::Blob& payload);
 
 /// Bytes behind the blob's end are ignored, because clients append metadata.
 /// @param bytes  64-byte aligned; kept.

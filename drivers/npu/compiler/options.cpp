@@ -122,7 +122,7 @@ const std::vector<Row>& rows() {
       {"NPU_MAX_TILES", "a number of tiles, -1: the platform's", count(&Options::max_tiles, 64)},
       {"NPU_MODEL_SERIALIZER_VERSION", "AUTO, ALL_WEIGHTS_COPY, NO_WEIGHTS_COPY",
        any_of({"AUTO", "ALL_WEIGHTS_COPY", "NO_WEIGHTS_COPY"})},
-      {"NPU_PLATFORM", "3720, 4000, AUTO_DETECT", set_platform},
+      {"NPU_PLATFORM", "3720, 4000, 5010, AUTO_DETECT", set_platform},
       {"NPU_QDQ_OPTIMIZATION", "YES, NO", any_of({"YES", "NO", "true", "false"})},
       {"NPU_QDQ_OPTIMIZATION_AGGRESSIVE", "YES, NO", any_of({"YES", "NO", "true", "false"})},
       {"NPU_STEPPING", "a number", [](Options&, std::string_view v) { return number(v, -1, 99).has_value(); }},

@@ -23,7 +23,7 @@ bool has_unknown_rounds(const Model& model) {
 
 }  // namespace
 
-Program::Program(const Tensor& bytes) : blob_(read_native_blob(bytes)) {
+Program::Program(const Tensor& bytes) : blob_(read_native_blob(bytes)), estimated_(blob_.timing.inference()) {
   is_static_ = blob_.payload.kind == engine::Blob::Kind::kPrepared;
   input_count_ = blob_.payload.prepared.model->inputs().size();
   output_count_ = blob_.payload.prepared.model->outputs().size();

@@ -2,6 +2,7 @@
 // An executable compiled graph: its blob and, while it is loaded, its plans.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -37,6 +38,9 @@ class Program {
   /// Computes initial values of states: Interface::initialisers.
   const std::shared_ptr<const Model>& initialisers() const { return blob_.interface.initialisers; }
   const Settings& settings() const { return blob_.settings; }
+  /// How long it would take on the NPU that it was compiled for.
+  const Timing& timing() const { return blob_.timing; }
+  std::chrono::nanoseconds estimated() const { return estimated_; }
   const Tensor& bytes() const { return blob_.bytes; }
   std::size_t input_count() const { return input_count_; }
   std::size_t output_count() const { return output_count_; }
@@ -60,6 +64,7 @@ class Program {
   std::shared_ptr<const ProgramVariant> make_variant(const std::vector<Shape>& shapes) const;
 
   NativeBlob blob_;
+  std::chrono::nanoseconds estimated_{0};
   bool is_static_ = false;
   bool rounds_depend_on_data_ = false;
   std::size_t input_count_ = 0, output_count_ = 0;

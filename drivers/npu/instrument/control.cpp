@@ -20,6 +20,7 @@
 #include <tenon/drivers/npu/instrument/faults.hpp>
 #include <tenon/drivers/npu/instrument/rules.hpp>
 #include <tenon/drivers/npu/objects/memory.hpp>
+#include <tenon/drivers/npu/objects/pace.hpp>
 
 namespace tenon::npu {
 namespace {
@@ -38,12 +39,17 @@ std::string setting() {
 std::string state() {
   Faults& faults = Faults::get();
   const bool is_hung = faults.is_hung();  // First: it may end a hang, which counts as a reset.
+  const Pace& pace = Pace::get();
+  const std::string paced =
+      pace.is_on() ? ", " + std::to_string(pace.paced()) + " paced of which " + std::to_string(pace.late()) + " late"
+                   : "";
   return std::string(faults.is_lost() ? "lost"
                      : is_hung        ? "hung"
                                       : "works") +
          ", " + std::to_string(faults.resets()) + " resets, " + std::to_string(Rules::all().size()) +
          " rules, memory " + std::to_string(machine_memory_bytes()) + " of which " +
-         std::to_string(process_memory().used()) + " used, " + std::to_string(faults.executions()) + " executions";
+         std::to_string(process_memory().used()) + " used, " + std::to_string(faults.executions()) + " executions" +
+         paced;
 }
 
 std::string set_memory(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/pace.hpp>
 #include <tenon/drivers/npu/objects/reservation.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/objects/wait.hpp>
@@ -13,7 +14,9 @@
 namespace tenon::npu {
 
 Device::Device(const Platform& platform, std::uint32_t index)
-    : platform_(platform), index_(index), workers_(static_cast<std::uint32_t>(platform.max_tiles)) {}
+    : platform_(platform),
+      index_(index),
+      workers_(static_cast<std::uint32_t>(platform.max_tiles), Pace::get().is_on()) {}
 
 std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> Device::uuid() const noexcept {
   std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid{};
@@ -30,9 +33,10 @@ Driver::Driver() {
   std::string_view mistake;
   const auto platforms = parse_platforms(text ? text : "", &mistake);
   if (!mistake.empty()) {
-    std::fprintf(stderr,
-                 "libze_tenon_npu: TENON_NPU_PLATFORM=%s: no device: '%.*s' is not a platform; 3720 and 4000 are\n",
-                 text, static_cast<int>(mistake.size()), mistake.data());
+    std::fprintf(
+        stderr,
+        "libze_tenon_npu: TENON_NPU_PLATFORM=%s: no device: '%.*s' is not a platform; 3720, 4000 and 5010 are\n", text,
+        static_cast<int>(mistake.size()), mistake.data());
     return;
   }
   for (const Platform* platform : platforms)

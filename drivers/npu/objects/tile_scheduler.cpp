@@ -19,9 +19,11 @@ struct TileScheduler::Waiting {
   Waiting* next = nullptr;
 };
 
-TileScheduler::TileScheduler(std::uint32_t tiles)
+TileScheduler::TileScheduler(std::uint32_t tiles, bool by_tiles)
     : tiles_(std::max(tiles, 1u)),
-      threads_(std::max(1, std::min(static_cast<int>(std::min(tiles, 1024u)), engine::Workers::available_cpus()))),
+      threads_(std::max(
+          1, std::min(static_cast<int>(std::min(tiles, 1024u)), by_tiles ? 1024 : engine::Workers::available_cpus()))),
+      workers_(std::min(threads_, engine::Workers::available_cpus())),
       free_(threads_),
       arenas_(static_cast<std::size_t>(threads_) + 1) {}
 
@@ -84,6 +86,7 @@ void TileScheduler::admit() noexcept {
 }
 
 std::unique_ptr<engine::Workers> TileScheduler::take_arena(int threads) {
+  threads = std::min(threads, workers_);
   {
     std::lock_guard lock(mutex_);
     Arenas& arenas = arenas_[static_cast<std::size_t>(threads)];

@@ -21,7 +21,8 @@ enum class Priority : std::uint8_t { kBackground, kLow, kNormal, kHigh };
 /// @thread all members from any thread.
 class TileScheduler {
  public:
-  explicit TileScheduler(std::uint32_t tiles);
+  /// @param by_tiles  Whether runs share the tiles themselves, as where runs are paced, and not threads, of which there may be fewer.
+  explicit TileScheduler(std::uint32_t tiles, bool by_tiles = false);
   ~TileScheduler();
   TileScheduler(const TileScheduler&) = delete;
   TileScheduler& operator=(const TileScheduler&) = delete;
@@ -96,7 +97,8 @@ class TileScheduler {
   void admit() noexcept;  ///< Requires mutex_.
 
   const std::uint32_t tiles_;
-  const int threads_;
+  const int threads_;  ///< Or tiles, where runs share these.
+  const int workers_;  ///< The most threads of one run.
   std::mutex mutex_;
   int free_;
   Waiting* first_ = nullptr;    ///< In admission order; each entry is on its thread's stack.

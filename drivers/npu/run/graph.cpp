@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/drivers/npu/objects/pace.hpp>
 #include <tenon/drivers/npu/objects/tile_scheduler.hpp>
 #include <tenon/drivers/npu/run/graph.hpp>
 #include <tenon/drivers/npu/run/memory_use.hpp>
@@ -166,10 +167,18 @@ class ProgramGraphRun final : public GraphRun {
     const compiler::Target& target = owner_->program().settings().target;
     const auto tiles = static_cast<std::uint32_t>(target.turbo ? target.max_tiles : target.tiles);
     bool is_whole = true;
-    workers.run(tiles, [&](engine::Workers& bounded) { is_whole = run_.execute(bounded, {stop.asked, stop.context}); });
+    const auto estimated_ns = static_cast<std::uint64_t>(owner_->program().estimated().count());
+    workers.run(tiles, [&](engine::Workers& bounded) {
+      Pace& pace = Pace::get();
+      const std::uint64_t begin_ns = pace.is_on() ? now_ns() : 0;
+      is_whole = run_.execute(bounded, {stop.asked, stop.context});
+      // It keeps its tiles for as long as it would have them.
+      if (is_whole && pace.is_on() && estimated_ns > 0)
+        is_whole = pace.hold(begin_ns, estimated_ns, stop.asked, stop.context);
+    });
     if (!is_whole) return kStopped;
     account(kRunBytes + run_.working_bytes());
-    if (query_) query_->record(run_.profile());
+    if (query_) query_->record(run_.profile(), Pace::get().is_on() ? owner_->shared_program() : nullptr);
     return ZE_RESULT_SUCCESS;
   }
   void account(std::size_t bytes) {
@@ -237,7 +246,10 @@ ze_result_t ProgramGraph::initialize() noexcept {
                                                            " tiles, and this device has " +
                                                            std::to_string(device_->platform().max_tiles));
     if (program_->is_loaded()) return ZE_RESULT_SUCCESS;
+    const std::uint64_t begin_ns = now_ns();
     program_->load();
+    if (Pace& pace = Pace::get(); pace.is_on())
+      (void)pace.hold(begin_ns, static_cast<std::uint64_t>(program_->timing().load.count()), nullptr, nullptr);
     const std::lock_guard lock(mutex_);
     account_constants();
     return ZE_RESULT_SUCCESS;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/drivers/npu/objects/pace.hpp>
 #include <tenon/drivers/npu/run/profiling.hpp>
 
 namespace tenon::npu {
@@ -49,6 +50,29 @@ std::vector<abi::LayerInfo> layers_of(const compiler::Profile& profile) {
   return layers;
 }
 
+/// The layers that the NPU would execute, one after the other, with the times that pacing gives them.
+std::vector<abi::LayerInfo> paced_layers_of(const compiler::Profile& profile, const compiler::Timing& timing) {
+  const auto paced_ns = [](std::uint64_t ps) {
+    return static_cast<std::uint64_t>(Pace::get().factor() * static_cast<double>(ps) / 1000);
+  };
+  std::vector<abi::LayerInfo> layers;
+  std::uint64_t start_ps = 0;
+  for (const compiler::TimedLayer& timed : timing.layers) {
+    abi::LayerInfo& layer = layers.emplace_back();
+    put(layer.name, timed.name);
+    put(layer.layer_type, timed.type);
+    layer.status = abi::LayerStatus::kExecuted;
+    layer.start_time_ns = static_cast<std::uint64_t>(profile.begin.count()) + paced_ns(start_ps);
+    layer.duration_ns = paced_ns(timed.ps());
+    layer.layer_id = static_cast<std::uint32_t>(layers.size() - 1);
+    // Transfers run beside computing; their time tells the traffic.
+    layer.dma_ns = paced_ns(timed.memory_ps);
+    (timed.engine == planning::NpuEngine::kMatrix ? layer.dpu_ns : layer.sw_ns) = paced_ns(timed.compute_ps);
+    start_ps += timed.ps();
+  }
+  return layers;
+}
+
 std::vector<abi::TaskInfo> tasks_of(const compiler::Profile& profile) {
   std::vector<abi::TaskInfo> tasks;
   const auto steps = profile.plan->steps();
@@ -80,9 +104,10 @@ ze_result_t give(const std::vector<Info>& infos, std::uint32_t* size, std::uint8
 
 }  // namespace
 
-void ProfilingQuery::record(const compiler::Profile& profile) {
+void ProfilingQuery::record(const compiler::Profile& profile, std::shared_ptr<const compiler::Program> paced) {
   const std::lock_guard lock(mutex_);
   profile_ = profile;
+  paced_ = paced && !paced->timing().layers.empty() ? std::move(paced) : nullptr;
 }
 
 ze_result_t ProfilingQuery::get_data(abi::ProfilingType type, std::uint32_t* size, std::uint8_t* data) const {
@@ -90,7 +115,7 @@ ze_result_t ProfilingQuery::get_data(abi::ProfilingType type, std::uint32_t* siz
   if (!profile_.plan) return fail(ZE_RESULT_NOT_READY, "no profiled run of this query has ended yet");
   switch (type) {
     case abi::ProfilingType::kLayer:
-      return give(layers_of(profile_), size, data);
+      return give(paced_ ? paced_layers_of(profile_, paced_->timing()) : layers_of(profile_), size, data);
     case abi::ProfilingType::kTask:
       return give(tasks_of(profile_), size, data);
     case abi::ProfilingType::kRaw:

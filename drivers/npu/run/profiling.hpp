@@ -18,12 +18,14 @@ namespace tenon::npu {
 /// @thread all members from any thread.
 class ProfilingQuery {
  public:
-  void record(const compiler::Profile& profile);
+  /// @param paced  The program whose estimated times take the place of those measured; null: none.
+  void record(const compiler::Profile& profile, std::shared_ptr<const compiler::Program> paced);
   ze_result_t get_data(abi::ProfilingType type, std::uint32_t* size, std::uint8_t* data) const;
 
  private:
   mutable std::mutex mutex_;
   compiler::Profile profile_;
+  std::shared_ptr<const compiler::Program> paced_;
 };
 
 class ProfilingPool final : public Object {

@@ -38,7 +38,8 @@ TEST_F(Commands, HelpOfEachNamesItsOptions) {
        {"--model", "--pictures", "--input", "--labels", "--track-class", "--distractors", "--save-results", "--report",
         "--json", "Examples"}},
       {"query", {"--device", "--shape", "--set", "--fact", "--side-file", "--all", "--json", "Examples"}},
-      {"compile", {"--device", "--output", "--dump-graph", "--shape", "--set", "--json", "Examples"}},
+      {"compile",
+       {"--device", "--output", "--dump-graph", "--estimate", "--report", "--shape", "--set", "--json", "Examples"}},
       {"convert", {"--weights", "--shape", "--compress-to-fp16", "--json", "Examples"}},
       {"verify", {"--device", "--json", "--rtol", "--atol", "--filter", "--default-precision"}},
       {"matrix", {"--json", "--list", "--markdown"}},
@@ -55,6 +56,26 @@ TEST_F(Commands, HelpOfEachNamesItsOptions) {
   for (const auto& [command, options] : all) EXPECT_NE(all_commands.out.find(command), std::string::npos) << command;
   EXPECT_NE(tool("").status, 0);
   EXPECT_NE(tool("fly").status, 0);
+}
+
+TEST_F(Commands, CompileEstimatesTheTimeOnAnNpu) {
+  const auto estimate = [](const std::string& platform) {
+    const Outcome done = tool("compile '" + model("demo.onnx") + "' --json --estimate " + platform);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return json::parse(done.out).at("estimate");
+  };
+  const json fast = estimate("4000"), slow = estimate("3720"), one_tile = estimate("4000:1");
+  EXPECT_EQ(fast.at("tiles"), 4);
+  EXPECT_EQ(one_tile.at("tiles"), 1);
+  EXPECT_GT(slow.at("us"), fast.at("us"));
+  EXPECT_GE(one_tile.at("us"), fast.at("us"));
+  double sum = 0;
+  for (const json& layer : fast.at("layers")) sum += layer.at("us").get<double>();
+  EXPECT_NEAR(sum, fast.at("us").get<double>(), 1e-6 * sum);
+  const Outcome text = tool("compile '" + model("demo.onnx") + "' --estimate 5010");
+  EXPECT_NE(text.out.find("on an NPU 5010 with 3 of 3 tiles"), std::string::npos) << text.out << text.err;
+  for (const char* wrong : {"--estimate 1234", "--estimate 4000:7", "--estimate fast", "--report x.html"})
+    EXPECT_NE(tool("compile '" + model("demo.onnx") + "' " + wrong).status, 0) << wrong;
 }
 
 TEST_F(Commands, BenchMeasuresAndCounts) {

@@ -2,6 +2,7 @@
 // tenon compile: compiles a model for a device, shows what the passes did to it, and writes the result to a file.
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include <fmt/core.h>
@@ -17,6 +18,7 @@
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/show/executed_steps.hpp>
+#include <tenon/tools/tenon/show/npu_times.hpp>
 #include <tenon/tools/tenon/show/pass_dump.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
 #include <tenon/tools/tenon/show/stage.hpp>
@@ -26,7 +28,7 @@ namespace tenon::tool {
 namespace {
 
 struct CompileOptions {
-  std::string model, device = "CPU", output, dump;
+  std::string model, device = "CPU", output, dump, platform, report;
   ModelOptions model_options;
   bool json = false;
 };
@@ -40,6 +42,7 @@ std::string counts_text(const std::map<std::string, std::size_t>& counts) {
 struct Compiled {
   double read_ms = 0, compile_ms = 0, export_ms = 0, blob_bytes = 0;
   std::string device, inputs, outputs, not_drawn;
+  std::optional<NpuTimes> times;
   bool dynamic = false;
 };
 
@@ -61,6 +64,7 @@ nlohmann::json json_of(const Compiled& done, const CompileOptions& options, cons
   all["runtime"] = steps.to_json();
   all["runtime"]["dot"] = passes.runtime_dot();
   all["runtime"]["svg"] = passes.runtime_svg();
+  if (done.times) all["estimate"] = done.times->to_json();
   if (!options.output.empty())
     all["blob"] = {{"path", options.output}, {"bytes", done.blob_bytes}, {"export_ms", done.export_ms}};
   return all;
@@ -86,6 +90,7 @@ void print_text(const Compiled& done, const CompileOptions& options, const PassD
                options.dump.empty() ? "" : ": there are no graphs to write");
   }
   if (const std::string table = steps.to_text(done.device); !table.empty()) fmt::print("\n{}", table);
+  if (done.times) fmt::print("\n{}", done.times->to_text());
   if (!passes.runtime_dot().empty() || (!options.dump.empty() && !passes.changes().empty()))
     fmt::print("graphs in {}\n", options.dump);
   if (!done.not_drawn.empty()) fmt::print("{}\n", done.not_drawn);
@@ -97,7 +102,9 @@ void compile(const CompileOptions& options) {
   Core core;
   check_device(core, options.device);
   CommandFiles files;
-  OutputFile file(options.output, "--output", files);
+  if (options.platform.empty() && !options.report.empty())
+    throw Error(Code::kInvalidArgument, "--report has the times of --estimate: name a platform");
+  OutputFile file(options.output, "--output", files), report(options.report, "--report", files);
   Compiled done;
   auto begin = Clock::now();
   const auto model = [&] {
@@ -107,6 +114,7 @@ void compile(const CompileOptions& options) {
   done.read_ms = ms_since(begin);
   reshape(*model, options.model_options);
   done.dynamic = model->is_dynamic();
+  if (!options.platform.empty()) done.times.emplace(*model, options.platform);
   PassDump passes(options.dump, files);
   begin = Clock::now();
   CompiledModel compiled = [&] {
@@ -129,6 +137,7 @@ void compile(const CompileOptions& options) {
     done.blob_bytes = static_cast<double>(blob.view().size());
     done.export_ms = ms_since(begin);
   }
+  if (report) report.commit(done.times->to_html(options.model));
   if (options.json)
     fmt::print("{}", json_text(json_of(done, options, passes, steps)));
   else
@@ -148,6 +157,10 @@ void add_compile(CLI::App& app) {
       "--dump-graph", options->dump,
       "Folder for the graph after each pass and for the steps that the device executes, as DOT and, if Graphviz is "
       "installed, as SVG");
+  command->add_option(
+      "--estimate", options->platform,
+      "Estimate the time and the memory traffic of each layer on an NPU: 3720, 4000 or 5010, or 4000:2 for two tiles");
+  command->add_option("--report", options->report, "Write the estimate as an HTML page with a plot");
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
   command->add_flag("--json", options->json, "Print JSON");
@@ -162,6 +175,7 @@ void add_compile(CLI::App& app) {
       "  tenon compile model.onnx                              what the passes do to it\n"
       "  tenon compile model.onnx --dump-graph graphs          and pictures of it: graphs/00_input.svg, ...\n"
       "  tenon compile model.onnx --device CPU -o model.blob   compiled once, imported many times\n"
+      "  tenon compile model.onnx --estimate 4000              how long would it take on that NPU, and where?\n"
       "  tenon compile model.onnx --shape \"x[1,3,224,224]\" --set INFERENCE_PRECISION_HINT=bf16\n");
   command->callback([options] { compile(*options); });
 }

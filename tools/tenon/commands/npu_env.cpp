@@ -29,7 +29,7 @@ constexpr const char* kLoaderFile = "libze_loader.so.1";
 constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
 
 struct NpuEnvOptions {
-  std::string platforms, driver, failures, trace, control, memory, refusals, api_version, numerics;
+  std::string platforms, driver, failures, trace, control, memory, refusals, api_version, numerics, pace;
   std::vector<std::string> words;  ///< The program and its arguments.
   bool print = false, as_hardware = false;
 };
@@ -67,10 +67,11 @@ void check_platforms(const std::string& platforms) {
     std::uint32_t number = 0;
     const auto [last, error] = std::from_chars(one.data(), one.data() + one.size(), number);
     if (error != std::errc() || last != one.data() + one.size() || !find_npu_platform(number))
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("--platform {}: \"{}\" is no platform of the software NPU; it has 3720 and 4000, and a "
-                              "comma list of them for several devices",
-                              platforms, one));
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("--platform {}: \"{}\" is no platform of the software NPU; it has 3720, 4000 and 5010, and a "
+                      "comma list of them for several devices",
+                      platforms, one));
     begin = end == std::string::npos ? end : end + 1;
   } while (begin != std::string::npos);
 }
@@ -95,6 +96,7 @@ Environment environment_of(const NpuEnvOptions& options) {
   if (!options.memory.empty()) environment.emplace_back("TENON_NPU_MEMORY", options.memory);
   if (!options.api_version.empty()) environment.emplace_back("TENON_NPU_API_VERSION", options.api_version);
   if (!options.numerics.empty()) environment.emplace_back("TENON_NPU_NUMERICS", options.numerics);
+  if (!options.pace.empty()) environment.emplace_back("TENON_NPU_PACE", options.pace);
   if (options.as_hardware) environment.emplace_back("TENON_NPU_AS_HARDWARE", "1");
   if (const std::string folder = find_shim(); !folder.empty()) {
     const char* before = std::getenv("LD_LIBRARY_PATH");
@@ -116,7 +118,7 @@ void add_npu_env(CLI::App& app) {
   auto* command = app.add_subcommand("npu-env", "Run any program with the software NPU as its Level Zero driver");
   auto options = std::make_shared<NpuEnvOptions>();
   command->add_option("-p,--platform", options->platforms,
-                      "Platform of the NPU: 4000 (default) or 3720; a comma list makes several devices");
+                      "Platform of the NPU: 4000 (default), 3720 or 5010; a comma list makes several devices");
   command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");
   command->add_option(
       "--fail", options->failures,
@@ -134,6 +136,10 @@ void add_npu_env(CLI::App& app) {
       ->add_option("--numerics", options->numerics,
                    "f16: every operation rounds to f16, as on silicon; f32 (default): as exact as the CPU")
       ->check(CLI::IsMember({"f32", "f16"}));
+  command
+      ->add_option("--pace", options->pace,
+                   "An inference takes as long as estimated for the platform (1), or so many times as long (10)")
+      ->check(CLI::Range(0.0, 1e6));
   command->add_option("--api-version", options->api_version,
                       "The version of Level Zero that the driver claims, 1.3 to 1.17; default: 1.13");
   command->add_flag("--as-hardware", options->as_hardware,
@@ -157,6 +163,7 @@ void add_npu_env(CLI::App& app) {
       "  tenon npu-env --platform 3720 -- benchmark_app -m model.xml -d NPU\n"
       "  tenon npu-env --platform 4000,3720 -- tenon devices      two NPUs\n"
       "  tenon npu-env --trace calls.json -- ./my_program         which calls it makes, and when\n"
+      "  tenon npu-env --platform 3720 --pace 1 -- ./my_program   as slow as that NPU would be\n"
       "  tenon npu-env --fail execution:3=ZE_RESULT_ERROR_DEVICE_LOST -- ./my_program     the third inference fails\n"
       "  eval \"$(tenon npu-env --print)\"                          for the rest of this shell\n");
   command->callback([options] { npu_env(*options); });

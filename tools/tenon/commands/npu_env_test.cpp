@@ -104,7 +104,7 @@ TEST_F(NpuEnv, PrintsWhatAShellEvaluates) {
 }
 
 TEST_F(NpuEnv, RefusesWithOneMessage) {
-  expect_one_message(npu_env("--platform 5000 -- true"), "3720 and 4000");
+  expect_one_message(npu_env("--platform 5000 -- true"), "3720, 4000 and 5010");
   expect_one_message(npu_env("--platform 4000, -- true"), "\"\" is no platform");
   expect_one_message(npu_env(""), "needs a program");
   expect_one_message(npu_env("--print -- true"), "takes no program");

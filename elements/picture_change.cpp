@@ -114,6 +114,12 @@ VideoConvertParams::VideoConvertParams(const Parameters& given)
       height_(pixels(given, "height")),
       format_(format_of(given)) {}
 
+VideoConvertParams VideoConvertParams::sideways() const {
+  VideoConvertParams other = *this;
+  std::swap(other.width_, other.height_);
+  return other;
+}
+
 VideoConvertParams::Part VideoConvertParams::part_of(const FrameInfo& in) const {
   const auto fits = [](std::uint32_t at, std::uint32_t size, std::uint32_t whole) {
     return at < whole && size <= whole - at;

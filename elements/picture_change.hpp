@@ -33,6 +33,8 @@ class TENON_API VideoConvertParams {
   static const std::vector<Parameter>& cpu_parameters();
   /// @errors kInvalidArgument: an unknown format; the message proposes the nearest name.
   explicit VideoConvertParams(const Parameters& given);
+  /// The same conversion with width and height changed for each other.
+  VideoConvertParams sideways() const;
 
   /// The part of a picture like `in` that is used. @errors kOutOfRange: the crop does not lie in the picture.
   Part part_of(const FrameInfo& in) const;

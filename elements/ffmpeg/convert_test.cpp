@@ -5,12 +5,17 @@
 
 #include <chrono>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <thread>
+#include <variant>
 
 #include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/orientation.hpp>
 #include <tenon/elements/picture_change.hpp>
+#include <tenon/elements/registry.hpp>
 #include <tenon/elements/testing/run.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/tests/support/error_of.hpp>
@@ -182,6 +187,113 @@ TEST(Convert, MovesBoxesOfTurnedPicturesAsTheyLie) {
     const metadata::Box wanted = scaled ? metadata::Box{22, 8, 24, 10} : metadata::Box{11, 4, 12, 5};
     EXPECT_EQ(object->box, wanted) << scaled;
   }
+}
+
+constexpr Rotation kRotations[] = {Rotation::kNone,        Rotation::k90,         Rotation::k180,
+                                   Rotation::k270,         Rotation::kMirrored,   Rotation::kMirrored90,
+                                   Rotation::kMirrored180, Rotation::kMirrored270};
+
+/// A stored picture of 64x32, red on the left, with a box over the red half of the upright picture.
+Frame lying(Rotation rotation, PixelFormat format = kRgb24) {
+  FrameInfo info = two_colours().info();
+  info.rotation = rotation;
+  const Frame stored = two_colours();
+  Frame frame(info, std::vector<Tensor>(stored.planes().begin(), stored.planes().end()));
+  frame.set_timestamp_ns(77);
+  const Area<float> red = upright_area<float>({0, 0, 32, 32}, rotation, 64, 32);
+  metadata::Detection found;
+  found.box = {red.x, red.y, red.x + red.width, red.y + red.height};
+  if (!(format == kRgb24)) {
+    std::uint64_t moved = 0;
+    frame = through(frame, convert({{"format", std::string(format_info(format).name)}}), moved);
+  }
+  metadata::of(frame).add(found);
+  return frame;
+}
+
+/// Whether the box of `upright` has what lies in it: red inside, blue outside.
+void expect_red_in_its_box(const Frame& upright) {
+  const auto found = metadata::find(upright)->first<metadata::Detection>();
+  ASSERT_TRUE(found);
+  const metadata::Box box = found->box;
+  EXPECT_FLOAT_EQ((box.x2 - box.x1) * (box.y2 - box.y1),
+                  static_cast<float>(upright.info().width_px * upright.info().height_px) / 2);
+  for (std::uint32_t y = 2; y < upright.info().height_px; y += 4) {
+    for (std::uint32_t x = 2; x < upright.info().width_px; x += 4) {
+      const auto at_x = static_cast<float>(x), at_y = static_cast<float>(y);
+      const bool is_in = at_x >= box.x1 && at_x < box.x2 && at_y >= box.y1 && at_y < box.y2;
+      ASSERT_GT(pixel(upright, x, y)[is_in ? 0 : 2], 220) << x << "," << y;
+    }
+  }
+}
+
+TEST(ConvertUpright, TurnsAfterItConverts) {
+  for (const Rotation rotation : kRotations) {
+    SCOPED_TRACE(to_string(rotation));
+    const bool is_tall = is_quarter_turn(rotation);
+    std::uint64_t moved = 0;
+    for (const char* by : {"auto", "cpu"}) {
+      const Frame same = through(lying(rotation), convert({{"upright", "true"}, {"by", by}}), moved);
+      ASSERT_TRUE(same);
+      EXPECT_EQ(same.info().width_px, is_tall ? 32u : 64u);
+      EXPECT_EQ(same.info().height_px, is_tall ? 64u : 32u);
+      EXPECT_EQ(same.info().rotation, Rotation::kNone);
+      EXPECT_EQ(same.timestamp_ns(), 77);
+      EXPECT_EQ(moved, rotation == Rotation::kNone ? 0u : 64u * 32 * 3);
+      expect_red_in_its_box(same);
+      const std::map<std::string, std::string> size{
+          {"upright", "true"}, {"by", by}, {"width", "48"}, {"height", "40"}, {"format", "rgb"}};
+      const Frame scaled = through(lying(rotation, kNv12), convert(size), moved);
+      ASSERT_TRUE(scaled);
+      EXPECT_EQ(scaled.info().width_px, 48u);
+      EXPECT_EQ(scaled.info().height_px, 40u);
+      const auto box = metadata::find(scaled)->first<metadata::Detection>()->box;
+      EXPECT_GT(pixel(scaled, static_cast<std::uint32_t>(box.x1 + box.x2) / 2,
+                      static_cast<std::uint32_t>(box.y1 + box.y2) / 2)[0],
+                220);
+    }
+    const Frame narrow = through(lying(rotation), convert({{"upright", "true"}, {"width", "16"}}), moved);
+    EXPECT_EQ(narrow.info().height_px, is_tall ? 32u : 8u);
+    const Frame kept = through(lying(rotation), convert({{"width", "16"}}), moved);
+    EXPECT_EQ(kept.info().rotation, rotation);
+  }
+}
+
+TEST(ConvertUpright, FollowsPicturesWhoseDirectionChanges) {
+  for (const char* by : {"auto", "cpu"}) {
+    StreamInfo info;
+    info.frame = two_colours().info();
+    const NodeSpec source =
+        node_of(source_of("turning", info, [next = std::size_t{0}](Deadline) mutable -> std::optional<Frame> {
+          if (next == 2 * std::size(kRotations)) return std::nullopt;
+          return lying(kRotations[next++ % std::size(kRotations)]);
+        }));
+    Arrived arrived;
+    arrived.holds = true;
+    EXPECT_THAT(tenon_test::run(PipelineSpec{{source, convert({{"upright", "true"}, {"by", by}}), arrived.sink()}}),
+                IsEmpty());
+    ASSERT_EQ(arrived.held.size(), 2 * std::size(kRotations));
+    for (const Frame& each : arrived.held) expect_red_in_its_box(each);
+  }
+}
+
+TEST(ConvertUpright, PixelsThatAreNotSquareAreTurnedToo) {
+  StreamInfo info;
+  info.frame = lying(Rotation::k90).info();
+  info.aspect_num = 4, info.aspect_den = 3;
+  const AnyElement element = make_element("convert", {{"upright", "true"}}, {});
+  const StreamInfo out = std::get<std::unique_ptr<Transform>>(element)->open(0, info);
+  EXPECT_EQ(out.frame.width_px, 32u);
+  EXPECT_EQ(out.aspect_num, 3u);
+  EXPECT_EQ(out.aspect_den, 4u);
+}
+
+TEST(ConvertUpright, RefusesFormatsThatAreNotTurned) {
+  StreamInfo info;
+  info.frame = lying(Rotation::k90).info();
+  const AnyElement element = make_element("convert", {{"upright", "true"}, {"format", "yuy2"}}, {});
+  EXPECT_THAT(tenon::error_of([&] { std::get<std::unique_ptr<Transform>>(element)->open(0, info); }).what(),
+              HasSubstr("convert to another format before"));
 }
 
 TEST(Convert, GreyOfRgbAndBackIsTheSame) {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/host.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/orientation.hpp>
 #include <tenon/core/upright.hpp>
 #include <tenon/core/zones.hpp>
 #include <tenon/elements/internal/moved_places.hpp>
+#include <tenon/elements/internal/turned_frames.hpp>
 #include <tenon/elements/overlay/known.hpp>
 #include <tenon/elements/picture_change.hpp>
 #include <tenon/elements/places.hpp>
@@ -43,29 +43,20 @@ std::vector<PixelFormat> turned_formats() {
   return all;
 }
 
-FrameInfo turned(const FrameInfo& stored) {
-  FrameInfo out = stored;
-  out.width_px = stored.upright_width_px();
-  out.height_px = stored.upright_height_px();
-  out.rotation = Rotation::kNone;
-  return out;
-}
-
 /// The same planes as a picture that is stored upright.
 Frame said_to_be_upright(const Frame& frame) {
   FrameInfo info = frame.info();
   info.rotation = Rotation::kNone;
-  return Frame(info, std::vector<Tensor>(frame.planes().begin(), frame.planes().end()));
+  Frame upright(info, std::vector<Tensor>(frame.planes().begin(), frame.planes().end()));
+  upright.set_timestamp_ns(frame.timestamp_ns());
+  if (!frame.metadata().empty()) upright.metadata() = frame.metadata();
+  return upright;
 }
 
 class Turn final : public Transform {
  public:
   Turn(const Parameters& given, const Environment& environment)
-      : change_(change_from(given)),
-        owner_(given.owner()),
-        ledger_(*environment.ledger),
-        host_(environment.ledger),
-        results_(host_context()) {}
+      : change_(change_from(given)), host_(environment.ledger), results_(given.owner(), *environment.ledger) {}
 
   Requirements wanted(const StreamInfo&) const override {
     Requirements host;
@@ -73,25 +64,19 @@ class Turn final : public Transform {
     return host;
   }
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
-    StreamInfo out = in;
-    if (in.frame.format.fourcc == 0 || in.frame.width_px == 0) return out;
-    out.frame.rotation = then(in.frame.rotation, change_);
-    if (is_quarter_turn(out.frame.rotation)) std::swap(out.aspect_num, out.aspect_den);
-    check(out.frame);
-    out.frame = turned(out.frame);
-    return out;
+    StreamInfo changed = in;
+    changed.frame.rotation = then(in.frame.rotation, change_);
+    return results_.upright(changed);
   }
   void allocate(std::uint32_t, const Requirements& wanted, std::span<const Party> readers) override {
-    results_.allocate({wanted, readers});
+    results_.allocate(wanted, readers);
   }
 
   void process(Item item, Output& output) override {
     const Rotation all = then(item.frame.info().rotation, change_);
     if (all == Rotation::kNone && change_ == Rotation::kNone) return output.emit(std::move(item));
-    Frame to = all == Rotation::kNone ? said_to_be_upright(item.frame) : copied(host_.map(item.frame), all);
-    to.set_timestamp_ns(item.frame.timestamp_ns());
     const Frame& before = item.frame;
-    if (!before.metadata().empty()) to.metadata() = before.metadata();
+    Frame to = all == Rotation::kNone ? said_to_be_upright(before) : results_.copied(before, all);
     if (const auto known = metadata::find(before); known && change_ != Rotation::kNone)
       metadata::set(to, moved(*known, item.frame.info()));
     output.emit({item.stream, std::move(to), {}, item.born});
@@ -99,23 +84,6 @@ class Turn final : public Transform {
   void interrupt() noexcept override { results_.interrupt(); }
 
  private:
-  Frame copied(const Frame& from, Rotation change) {
-    static const EdgeId edge = register_edge("frame->turned");
-    FrameInfo info = from.info();
-    info.rotation = change;
-    check(info);
-    Frame to = results_.acquire(turned(info));
-    ledger_.book_map(edge, false);
-    ledger_.book_copied(edge, copy_upright(from, change, to));
-    return to;
-  }
-  void check(const FrameInfo& info) const {
-    if (info.rotation == Rotation::kNone || turns_into_itself(info.format)) return;
-    throw Error(Code::kUnimplemented, owner_ + ": pictures of " + to_string(info.format) +
-                                          " share chroma between two columns but not two rows, and are not turned; "
-                                          "convert to another format before, such as nv12 or rgb");
-  }
-
   /// Places refer to the upright picture, so only the change that was asked for moves them.
   std::shared_ptr<metadata::Collection> moved(const metadata::Collection& known, const FrameInfo& before) {
     const auto width = static_cast<float>(before.upright_width_px()),
@@ -146,17 +114,15 @@ class Turn final : public Transform {
     FrameInfo info{kGray8, static_cast<std::uint32_t>(mask.shape()[1]), static_cast<std::uint32_t>(mask.shape()[0])};
     info.rotation = change_;
     const Frame from = host_.map(Frame(info, std::vector{mask}));
-    const FrameInfo upright = turned(info);
+    const FrameInfo upright = stored_upright(info);
     Tensor made(ElementType::kU8, {upright.height_px, upright.width_px});
     copy_upright(from, Frame(upright, std::vector{made}));
     return made;
   }
 
   const Rotation change_;
-  const std::string owner_;
-  Ledger& ledger_;
   HostFrames host_;
-  OutputFrames results_;
+  TurnedFrames results_;
 };
 
 }  // namespace

@@ -55,20 +55,21 @@ class Converter final : elements::Output {
 };
 
 Frame converted(const Frame& frame, const std::string& format, std::uint32_t width, std::uint32_t height,
-                const std::string& quality) {
+                const std::string& quality, bool upright) {
   const std::string name = format.empty() ? std::string() : std::string(format_info(format_from(format)).name);
   const bool same_format = name.empty() || format_from(name) == frame.info().format;
-  if (same_format && (width == 0 || width == frame.info().width_px) &&
+  const bool is_turned = upright && frame.info().rotation != Rotation::kNone;
+  if (same_format && !is_turned && (width == 0 || width == frame.info().width_px) &&
       (height == 0 || height == frame.info().height_px))
     return frame;
   const Released released;
-  using Kind = std::tuple<std::string, std::uint32_t, std::uint32_t, std::string>;
+  using Kind = std::tuple<std::string, std::uint32_t, std::uint32_t, std::string, bool>;
   thread_local std::map<Kind, std::unique_ptr<Converter>> converters;
   constexpr std::size_t kKept = 16;
   if (converters.size() > kKept) converters.clear();
-  std::unique_ptr<Converter>& converter = converters[Kind(name, width, height, quality)];
+  std::unique_ptr<Converter>& converter = converters[Kind(name, width, height, quality, is_turned)];
   if (!converter) {
-    std::map<std::string, std::string> parameters{{"quality", quality}};
+    std::map<std::string, std::string> parameters{{"quality", quality}, {"upright", is_turned ? "true" : "false"}};
     if (!name.empty()) parameters["format"] = name;
     if (width) parameters["width"] = std::to_string(width);
     if (height) parameters["height"] = std::to_string(height);
@@ -190,7 +191,11 @@ void add_planes(nb::class_<Frame>& frame) {
           "format", [](const Frame& self) { return to_string(self.info().format); }, "\"nv12\", \"rgb\"...")
       .def_prop_ro(
           "rotation", [](const Frame& self) { return degrees(self.info().rotation); },
-          "Degrees by which the stored picture is to be turned clockwise.")
+          "Degrees by which the stored picture is to be turned clockwise, after it was mirrored where `mirrored` says "
+          "so.")
+      .def_prop_ro(
+          "mirrored", [](const Frame& self) { return is_mirrored(self.info().rotation); },
+          "Whether the stored picture is to be mirrored left to right.")
       .def_prop_ro("colour_space",
                    [](const Frame& self) {
                      constexpr const char* kNames[] = {"unknown", "bt601", "bt709", "bt2020", "smpte240m"};
@@ -226,9 +231,10 @@ void add_planes(nb::class_<Frame>& frame) {
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("to", &converted, nb::arg("format") = "", nb::arg("width") = 0, nb::arg("height") = 0,
-           nb::arg("quality") = "fast",
+           nb::arg("quality") = "fast", nb::kw_only(), nb::arg("upright") = true,
            "The picture in another format or size; itself where it has them already. Conversions are booked in the "
-           "ledger. quality: as for tenon.open().")
+           "ledger. quality: as for tenon.open(). upright: a picture that is stored sideways is stored upright, as "
+           "boxes are; width and height are those of the upright picture.")
       .def(
           "crop",
           [](const Frame& self, std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height,

@@ -112,7 +112,8 @@ def frame_html(frame: _native.Frame) -> str:
     import base64
     import html
 
-    small = frame.to("rgb", width=min(frame.width, 640))
+    upright_width = frame.width if frame.rotation % 180 == 0 else frame.height
+    small = frame.to("rgb", width=min(upright_width, 640))
     return f'<img src="data:image/png;base64,{base64.b64encode(png_of(small.numpy())).decode()}"/><br/>' + html.escape(repr(frame))
 
 

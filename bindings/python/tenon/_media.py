@@ -188,15 +188,18 @@ class Video:
     Frames may be kept as long as wanted. Leaving a `with` block, or dropping the object, closes the source."""
 
     def __init__(self, uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
-                 ahead: int = 4, quality: str = "fast", progress: bool = False, **options: Any):
+                 ahead: int = 4, quality: str = "fast", upright: Optional[bool] = None, progress: bool = False, **options: Any):
         if ahead < 1:
             raise ValueError(f"ahead is the number of frames that are decoded before they are wanted: at least 1, not {ahead}")
         node = source_of(uri)
         node["parameters"].update(options)
         self._pipeline = Pipeline([node])
-        if format or width or height:
+        if upright is not None and not isinstance(upright, bool):
+            raise TypeError(f"upright is True, False or None, not {upright!r}")
+        if format or width or height or upright:
             # A fast conversion keeps up with the decoder; an exact one needs all processors to. Frames may be kept.
-            wanted: dict = {"width": width, "height": height, "quality": quality, "threads": int(quality == "fast"), "limit": 1 << 20}
+            wanted: dict = {"width": width, "height": height, "quality": quality, "threads": int(quality == "fast"), "limit": 1 << 20,
+                            "upright": upright is not False}
             if format:
                 wanted["format"] = _native._format_name(format)
             self._pipeline.add("convert", **wanted)
@@ -276,7 +279,7 @@ class Video:
 
 
 def open(uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
-         ahead: int = 4, quality: str = "fast", progress: bool = False, **options: Any) -> Video:
+         ahead: int = 4, quality: str = "fast", upright: Optional[bool] = None, progress: bool = False, **options: Any) -> Video:
     """Opens "clip.mp4", "rtsp://...", "/dev/video0", a folder of pictures, "gst: a launch line", or "ipc:SOCKET" of a process
     that serves frames (tenon serve-frames), as an iterator of Frames.
 
@@ -284,5 +287,11 @@ def open(uri: Path, *, format: Optional[str] = None, width: int = 0, height: int
     levels of the rounded value, each pixel with the chroma of its block; "exact" rounds and interpolates chroma, in twenty times the
     time. model: decode into memory that a compiled model reads in place. ahead: how many frames are decoded ahead. progress: iteration
     shows a bar, where tqdm is installed. Options are the source element's (tenon.elements()): loop, realtime, threads, transport...
+
+    upright: what becomes of pictures that are stored sideways, as phones do. None: frames that are converted are stored upright, as
+    OpenCV gives them; frames as decoded lie as the file has them (frame.rotation), and nothing is copied. True: all frames are upright.
+    False: none is, as in PyAV. width, height, Video.width and Video.height are those of the frames that come. Boxes of objects always
+    refer to the upright picture.
     """
-    return Video(uri, format=format, width=width, height=height, model=model, ahead=ahead, quality=quality, progress=progress, **options)
+    return Video(uri, format=format, width=width, height=height, model=model, ahead=ahead, quality=quality, upright=upright, progress=progress,
+                 **options)

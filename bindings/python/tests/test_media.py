@@ -55,24 +55,112 @@ def test_pixels_that_lie_apart_are_refused_with_the_remedy():
     assert tn.Frame(picture[:, :32]).width == 32, "rows may lie apart"
 
 
-def test_parts_of_turned_pictures_are_where_boxes_say(clip, tmp_path):
-    turned = tmp_path / "turned.mp4"
+# What the track headers of MP4 files say of pictures that players turn clockwise by so many degrees, or mirror: a, b, c, d of ISO/IEC 14496-12.
+TURNS = {0: (1, 0, 0, 1), 90: (0, 1, -1, 0), 180: (-1, 0, 0, -1), 270: (0, -1, 1, 0), "mirrored": (-1, 0, 0, 1)}
+
+
+@pytest.fixture
+def turned(tmp_path):
+    """Writes an upright picture [48, 64, 3] as a video of two frames that is stored sideways, in 4:2:0 or as `pixels` says."""
+    def write(picture, turn, pixels="yuv420p"):
+        stored = numpy.fliplr(picture) if turn == "mirrored" else numpy.rot90(picture, turn // 90)
+        lying, path = tmp_path / "lying.mp4", tmp_path / f"turned_{turn}_{pixels}.mp4"
+        subprocess.run(["ffmpeg", "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{stored.shape[1]}x{stored.shape[0]}", "-r", "1", "-i", "-",
+                        "-c:v", "libx264", "-qp", "0", "-pix_fmt", pixels, str(lying)], input=2 * numpy.ascontiguousarray(stored).tobytes(), check=True)
+        data = lying.read_bytes()
+        a, b, c, d = (value << 16 for value in TURNS[turn])
+        as_it_lies, said = struct.pack(">9i", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30), struct.pack(">9i", a, b, 0, c, d, 0, 0, 0, 1 << 30)
+        at = data.index(as_it_lies, data.index(b"tkhd"))
+        path.write_bytes(data[:at] + said + data[at + len(said):])
+        return path
+
+    return write
+
+
+def four_colours():
+    """A picture whose quarters are red, green, blue and grey."""
+    picture = numpy.full((48, 64, 3), 128, numpy.uint8)
+    picture[:24, :32], picture[:24, 32:], picture[24:, :32] = (255, 0, 0), (0, 255, 0), (0, 0, 255)
+    return picture
+
+
+def differ(a, b):
+    """The greatest difference; chroma that two pixels share differs by 21 where colours meet."""
+    return int(numpy.abs(a.astype(int) - b.astype(int)).max())
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_arrays_of_turned_videos_are_upright(turned, turn):
+    """As FFmpeg's tool shows them, which turns pictures by filters of its own."""
+    picture = four_colours()
+    path = turned(picture, turn)
+    shown = subprocess.run(["ffmpeg", "-v", "error", "-i", str(path), "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], capture_output=True, check=True).stdout
+    shown = numpy.frombuffer(shown, numpy.uint8).reshape(48, 64, 3)
+    assert differ(shown, picture) < 30
+    with tn.open(path, format="rgb24") as video:
+        assert (video.width, video.height) == (64, 48)
+        frames = list(video)
+    assert [frame.time for frame in frames] == [0, 1]
+    for frame in frames:
+        assert (frame.width, frame.height, frame.rotation, frame.mirrored) == (64, 48, 0, False)
+        assert differ(frame.numpy(), shown) <= 3
+    small = next(tn.open(path, format="rgb24", width=32))
+    assert (small.width, small.height) == (32, 24) and differ(small.numpy()[2:10, 2:14], picture[4:20:2, 4:28:2]) < 30
+    upright = next(tn.open(path, upright=True))
+    assert (upright.width, upright.height, upright.rotation, upright.format) == (64, 48, 0, "i420") and differ(upright.to("rgb24").numpy(), shown) <= 3
+    tall = next(tn.open(path, format="rgb24", width=64, height=64))
+    assert tall.numpy().shape == (64, 64, 3)
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_turned_videos_may_be_had_as_they_lie(turned, turn):
+    picture = four_colours()
+    path = turned(picture, turn)
+    stored = numpy.fliplr(picture) if turn == "mirrored" else numpy.rot90(picture, turn // 90)
+    for frame in (next(tn.open(path)), next(tn.open(path, upright=False))):
+        assert (frame.height, frame.width) == stored.shape[:2] and frame.rotation == (0 if turn == "mirrored" else turn) and frame.mirrored == (turn == "mirrored")
+        assert differ(frame.to("rgb24", upright=False).numpy(), stored) < 30
+        with tn.ledger() as moved:
+            assert differ(frame.to("rgb24").numpy(), picture) < 30
+        assert moved.copied == (0 if turn == 0 else picture.nbytes)
+        assert frame.to("gray", width=32).numpy().shape == (24, 32)
+        assert frame.to().rotation == 0 and (turn != 0 or numpy.shares_memory(frame.to().planes[0].data, frame.planes[0].data))
+    lying = next(tn.open(path, format="rgb24", upright=False))
+    assert lying.numpy().shape == stored.shape and differ(lying.numpy(), stored) < 30
+
+
+def test_boxes_fit_upright_arrays(turned):
+    def find(frame):
+        frame.add_detection((32, 0, 64, 24), "green")
+
+    for turn in TURNS:
+        path = turned(four_colours(), turn)
+        for frame in (next(iter(tn.Pipeline().add("file", path=path).add(find).add("convert", format="rgb", upright=True))),
+                      next(iter(tn.Pipeline().add("file", path=path).add(find))).to("rgb24")):
+            x1, y1, x2, y2 = (int(value) for value in frame.detections[0].box)
+            assert differ(frame.numpy()[y1 + 2:y2 - 2, x1 + 2:x2 - 2], numpy.array([0, 255, 0])) < 30
+        half = next(iter(tn.Pipeline().add("file", path=path).add(find))).to("rgb24", width=32)
+        assert half.detections[0].box == (16, 0, 32, 12)
+
+
+def test_what_cannot_be_turned_says_so(turned):
+    path = turned(four_colours(), 90, "yuv422p")
+    assert differ(next(tn.open(path, format="rgb24")).numpy(), four_colours()) < 30
+    with pytest.raises(NotImplementedError, match="convert to another format"):
+        next(tn.open(path, upright=True))
+    for wrong in ("yes", 2, []):
+        with pytest.raises(TypeError, match="upright"):
+            tn.open(path, upright=wrong)
+
+
+def test_parts_of_turned_pictures_are_where_boxes_say(turned):
     picture = numpy.zeros((48, 64, 3), numpy.uint8)
     picture[8:16, 40:60] = 255
-    stored = numpy.ascontiguousarray(numpy.rot90(picture))  # To be turned clockwise.
-    lying = tmp_path / "lying.mp4"
-    subprocess.run(["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "48x64", "-r", "1", "-i", "-", "-c:v", "libx264", "-qp", "0", str(lying)],
-                   input=stored.tobytes(), check=True)
-    one = 1 << 16
-    as_it_lies, quarter = (struct.pack(">9i", *matrix) for matrix in ((one, 0, 0, 0, one, 0, 0, 0, 1 << 30), (0, one, 0, -one, 0, 0, 48 * one, 0, 1 << 30)))
-    data = lying.read_bytes()
-    at = data.index(as_it_lies, data.index(b"tkhd"))
-    turned.write_bytes(data[:at] + quarter + data[at + len(quarter):])
-    frame = next(iter(tn.open(turned)))
+    frame = next(tn.open(turned(picture, 90)))
     assert (frame.width, frame.height, frame.rotation) == (48, 64, 90)
     part = frame.crop(40, 8, 20, 8, upright=True)
     assert (part.width, part.height, part.rotation) == (8, 20, 90)
-    assert part.to("rgb24").numpy().min() > 200
+    assert part.to("rgb24").numpy().shape == (8, 20, 3) and part.to("rgb24").numpy().min() > 200
     with pytest.raises(tn.errors.OutOfRange, match="upright picture of 64x48"):
         frame.crop(40, 8, 25, 8, upright=True)
 

@@ -61,6 +61,13 @@ auto by_name(const Model& model, const T& ports, const std::string& name, const 
   throw Error(Code::kNotFound, "model '" + model.get_friendly_name() + "': no " + what + " is named '" + name +
                                    "'; known: " + names_of(ports));
 }
+
+/// @errors kInvalidArgument: one of them is null
+template <typename Nodes>
+void refuse_nulls(const Nodes& nodes, const char* what, const Model& model) {
+  for (const auto& node : nodes)
+    if (!node) throw Error(Code::kInvalidArgument, "model '" + model.get_friendly_name() + "': a " + what + " is null");
+}
 }  // namespace
 
 Model::Model(const ResultVector& results, const SinkVector& sinks, const ParameterVector& parameters,
@@ -78,16 +85,15 @@ Model::Model(const OutputVector& outputs, const SinkVector& sinks, const Paramet
 Model::~Model() = default;
 
 void Model::check() const {
+  refuse_nulls(parameters_, "parameter", *this);
+  refuse_nulls(results_, "result", *this);
+  refuse_nulls(sinks_, "sink", *this);
   std::unordered_set<const Node*> listed;
   for (const auto& parameter : parameters_) {
-    if (!parameter) throw Error(Code::kInvalidArgument, "model '" + get_friendly_name() + "': a parameter is null");
     if (!listed.insert(parameter.get()).second) {
       throw Error(Code::kInvalidArgument,
                   "model '" + get_friendly_name() + "': " + parameter->describe() + " is listed twice");
     }
-  }
-  for (const auto& result : results_) {
-    if (!result) throw Error(Code::kInvalidArgument, "model '" + get_friendly_name() + "': a result is null");
   }
   for (const auto& node : get_ordered_ops()) {
     if (is_type<op::v0::Parameter>(node) && !listed.count(node.get())) {
@@ -214,18 +220,24 @@ std::shared_ptr<Model> Model::clone() const {
 }
 
 void Model::add_results(const ResultVector& results) {
+  refuse_nulls(results, "result", *this);
   results_.insert(results_.end(), results.begin(), results.end());
 }
 void Model::add_parameters(const ParameterVector& parameters) {
+  refuse_nulls(parameters, "parameter", *this);
   parameters_.insert(parameters_.end(), parameters.begin(), parameters.end());
 }
-void Model::add_sinks(const SinkVector& sinks) { sinks_.insert(sinks_.end(), sinks.begin(), sinks.end()); }
+void Model::add_sinks(const SinkVector& sinks) {
+  refuse_nulls(sinks, "sink", *this);
+  sinks_.insert(sinks_.end(), sinks.begin(), sinks.end());
+}
 void Model::remove_result(const std::shared_ptr<op::v0::Result>& result) { std::erase(results_, result); }
 void Model::remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter) {
   std::erase(parameters_, parameter);
 }
 void Model::replace_parameter(std::size_t index, const std::shared_ptr<op::v0::Parameter>& parameter) {
   input(index);  // Throws when there is none.
+  refuse_nulls(ParameterVector{parameter}, "parameter", *this);
   parameters_[index]->output(0).replace(parameter->output(0));
   parameters_[index] = parameter;
 }

@@ -97,6 +97,12 @@ auto& at(T& all, std::size_t index, const Node& node) {
   throw Error(Code::kOutOfRange, node.describe() + " has " + count_text(all.size(), "bodies") + ", asked for number " +
                                      std::to_string(index));
 }
+
+template <typename Descriptions>
+void refuse_nulls(const Descriptions& all, const Node& node) {
+  if (std::find(all.begin(), all.end(), nullptr) != all.end())
+    throw Error(Code::kInvalidArgument, node.describe() + ": a description is null");
+}
 }  // namespace
 
 const std::shared_ptr<Model>& MultiSubGraphOp::get_function(std::size_t index) const {
@@ -119,9 +125,11 @@ MultiSubGraphOp::MultiSubgraphOutputDescriptionVector& MultiSubGraphOp::get_outp
   return at(m_output_descriptions, static_cast<std::size_t>(index), *this);
 }
 void MultiSubGraphOp::set_input_descriptions(int index, const MultiSubgraphInputDescriptionVector& inputs) {
+  refuse_nulls(inputs, *this);
   at(m_input_descriptions, static_cast<std::size_t>(index), *this) = inputs;
 }
 void MultiSubGraphOp::set_output_descriptions(int index, const MultiSubgraphOutputDescriptionVector& outputs) {
+  refuse_nulls(outputs, *this);
   at(m_output_descriptions, static_cast<std::size_t>(index), *this) = outputs;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -272,10 +273,20 @@ nb::object dlpack_device(const Tensor& tensor) {
 
 namespace {
 
+/// A version or a device of the protocol. @errors TypeError: not two whole numbers
+std::tuple<std::int64_t, std::int64_t> pair_from(nb::handle given, const char* name) {
+  std::tuple<std::int64_t, std::int64_t> both;
+  if (!nb::try_cast(given, both))
+    raise(PyExc_TypeError, std::string(name) + " is a pair of whole numbers, not " + shown(given));
+  return both;
+}
+
 /// A tensor in a device's memory, for a consumer on that device. @param stream  The consumer's; None: its default one.
 nb::object device_capsule(const dlpack::DeviceExchange& exchange, const Tensor& tensor, nb::handle stream,
                           bool is_versioned) {
-  const std::intptr_t number = stream.is_none() ? exchange.default_stream() : nb::cast<std::intptr_t>(stream);
+  std::intptr_t number = exchange.default_stream();
+  if (!stream.is_none() && !nb::try_cast(stream, number))
+    raise(PyExc_TypeError, "a stream is a whole number, not " + shown(stream));
   return exported_as_buffer_error([&]() -> nb::object {
     if (is_versioned) return capsule_of(exchange.export_tensor(tensor, number, nullptr));
     return capsule_of(exchange.export_legacy(tensor, number, nullptr));
@@ -287,9 +298,12 @@ nb::object device_capsule(const dlpack::DeviceExchange& exchange, const Tensor& 
 nb::object dlpack_capsule(const Tensor& tensor, nb::handle stream, nb::handle max_version, nb::handle device,
                           nb::handle copy) {
   const bool is_versioned =
-      !max_version.is_none() && nb::cast<unsigned>(nb::tuple(max_version)[0]) >= dlpack::abi::kMajorVersion;
-  const bool must_copy = !copy.is_none() && nb::cast<bool>(copy), may_not = !copy.is_none() && !must_copy;
-  const bool to_host = !device.is_none() && nb::cast<int>(nb::int_(nb::tuple(device)[0])) == dlpack::abi::kDLCPU;
+      !max_version.is_none() && std::get<0>(pair_from(max_version, "max_version")) >= dlpack::abi::kMajorVersion;
+  bool must_copy = false;
+  if (!copy.is_none() && !nb::try_cast(copy, must_copy))
+    raise(PyExc_TypeError, "copy is True, False or None, not " + shown(copy));
+  const bool may_not = !copy.is_none() && !must_copy;
+  const bool to_host = !device.is_none() && std::get<0>(pair_from(device, "dl_device")) == dlpack::abi::kDLCPU;
   Tensor exported = tensor;
   if (tensor && !tensor.is_host_addressable()) {
     const dlpack::DeviceExchange* const exchange = dlpack::find_exchange(tensor);

@@ -12,7 +12,14 @@ from __future__ import annotations
 
 import atexit as _atexit
 import os as _os
+import sys as _sys
 from typing import Any as _Any, Optional as _Optional
+
+if _sys.version_info < (3, 12):  # Newer ones know which modules are for the main interpreter alone.
+    _interpreters = __import__("_xxsubinterpreters")
+
+    if _interpreters.get_current() != _interpreters.get_main():
+        raise ImportError("tenon works in the main interpreter of a process alone, and this is a subinterpreter")
 
 from . import _native
 from . import _members, errors, properties

@@ -3,6 +3,8 @@
 import os
 import sys
 
+import pytest
+
 START = """
 import sys
 sys.path.insert(0, %r)
@@ -133,11 +135,25 @@ print(round((time.perf_counter() - begin) * 1000), "numpy" in sys.modules)
 
 
 def test_subinterpreters_are_refused(python):
-    if sys.version_info < (3, 12):
-        return
-    out = python("""
-import _testcapi
+    """Of both kinds: with a lock of their own (3.14's concurrent.interpreters, 3.13's _interpreters), and with the process's lock."""
+    tries = "try:\\n  import tenon\\nexcept ImportError as error: print('refused', error)\\nelse: print('let in')"
+    out = python(f"""
 import tenon
-print(_testcapi.run_in_subinterp("try:\\n  import tenon\\nexcept ImportError: print('refused')"))
+try: import _interpreters
+except ImportError: pass
+else:
+    for kind in ("isolated", "legacy"):
+        one = _interpreters.create(kind)
+        failed = _interpreters.exec(one, "{tries}")
+        if failed is not None: print("failed", failed)
+        _interpreters.destroy(one)
+try: import _testcapi
+except ImportError: pass
+else: _testcapi.run_in_subinterp("{tries}")
+print("alive", tuple(tenon.Tensor("f32", [2]).shape))
 """)
-    assert "refused" in out
+    lines = out.splitlines()
+    assert lines.pop() == "alive (2,)"
+    assert all(line.startswith("refused") and "interpreter" in line for line in lines), lines
+    if not lines:
+        pytest.skip("this Python has neither _interpreters nor _testcapi")

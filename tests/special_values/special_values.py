@@ -395,6 +395,36 @@ def pieces():
                 case(f"{kind_of}_nan_{axis}_{label(kind)}", node(kind_of, "x", axis=axis), {"x": x.astype(kind)}, [made.astype(kind)])
 
 
+def pictures():
+    def filtered(x, count, axis, mode):
+        """By the widened filter of antialiasing, which repeats the border; an element whose weight is 0 does not count, whatever it is."""
+        extent, slope = x.shape[axis], min(count / x.shape[axis], 1.0)
+        rows = np.moveaxis(x, axis, 0)
+        made = np.zeros((count,) + rows.shape[1:])
+        for i in range(count):
+            centre, reach = (i + 0.5) * extent / count - 0.5, math.ceil((1 if mode == "linear" else 2) / slope)
+            places = np.arange(math.floor(centre) + 1 - reach, math.floor(centre) + 1 + reach)
+            d, a = np.abs(places - centre) * slope, -0.75
+            weights = np.maximum(1 - d, 0) if mode == "linear" else np.where(
+                d < 1, ((a + 2) * d - (a + 3)) * d * d + 1, np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
+            weights[np.abs(weights) < 1e-12] = 0
+            each = np.bincount(np.clip(places, 0, extent - 1), weights / weights.sum(), extent)
+            made[i] = sum(each[k] * rows[k] for k in np.flatnonzero(each))
+        return np.moveaxis(made, 0, axis)
+
+    plain = (np.arange(2 * 11 * 13) * 7 % 23 / 4.0).reshape(1, 2, 11, 13)
+    for kind in (np.float32, np.float16, np.float64):
+        for mode in ("linear", "cubic"):
+            for number, sizes in enumerate(([5, 4], [3, 6], [4, 9])):
+                for value in (NAN, INF, -INF):
+                    for place in ((4, 7), (0, 12)):
+                        x = plain.astype(kind)
+                        x[0, 1][place] = value
+                        y = filtered(filtered(x.astype(np.float64), sizes[0], 2, mode), sizes[1], 3, mode)
+                        case(f"Resize_antialias_{mode}_{number}_{value}_{place[0]}_{label(kind)}", node("Resize", "x - - s", mode=mode, antialias=1, axes=[2, 3]),
+                             {"x": x, "s": np.array(sizes, np.int64)}, [y.astype(kind)], opset=19, forms=("axes", "axes open", "constant"), zeros=False)
+
+
 def forms_of(content):
     """The case in each of its forms: name, model inputs, initialisers, expected arrays, whether shapes are open."""
     inputs = content["inputs"]
@@ -461,7 +491,7 @@ def main():
     parser.add_argument("--sample", type=int, default=1)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    for group in (unary, binary, reductions, extremes, conversions, ranges, distinct, pieces):
+    for group in (unary, binary, reductions, extremes, conversions, ranges, distinct, pieces, pictures):
         group()
     shutil.rmtree(options.out, ignore_errors=True)
     written, compared, unexplained, number, used = 0, 0, [], 0, set()

@@ -400,8 +400,7 @@ TEST(OnnxForms, WhatDependsOnShapesFollowsAReshape) {
   expect_follows_reshape(smaller, {1, 1, 4, 6}, {1, 1, 16, 9});
 }
 
-/// They stand for operations that other runtimes compute in f32: bf16 would be a step of a picture's colours off, and lose a signal's
-/// weak frequencies.
+/// They stand for an operation that other runtimes compute in f32: bf16 would lose a signal's weak frequencies.
 TEST(OnnxForms, ProductsThatAreNoLayersStayPrecise) {
   const auto expect_precise = [](const std::shared_ptr<Model>& model, std::size_t products) {
     std::size_t found = 0;
@@ -412,7 +411,6 @@ TEST(OnnxForms, ProductsThatAreNoLayersStayPrecise) {
     }
     EXPECT_EQ(found, products);
   };
-  expect_precise(resize("linear", {}, {1, 1, 4, 6}).read(), 2);
   Builder b(17);
   b.input("x", {2, 64, 1}).output("y");
   for (const auto& [name, value] : {std::pair{"step", 8}, {"length", 16}})

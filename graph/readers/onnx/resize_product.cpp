@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX: forms of Resize that Interpolate lacks (antialiasing, exclude_outside, symmetric half pixels, a roi, scales that
-// are not the ratio of the extents), axis by axis: as a sum of elements that are gathered around each centre, or, where
-// antialiasing takes any number of them, as a product with a matrix. What depends only on constants is folded.
+// are not the ratio of the extents), axis by axis, as a sum of elements that are gathered around each centre: a known number of them, or,
+// where antialiasing widens the filter, as many as it reaches. What depends only on constants is folded.
 #include <algorithm>
 #include <cmath>
 
@@ -65,28 +65,36 @@ class ResizedAxis {
     return sum_of(parts);
   }
 
-  /// Weights of all elements of the axis: [outputs, elements].
-  Out matrix() const {
-    const Out zero = int_scalar(0), one = int_scalar(1), last = sub(extent_, one), centre = unsqueeze(centres(), {1});
+  /// The weighted sum, for each output position, of the elements that the widened filter reaches. No other element counts: a NaN or an
+  /// infinity spreads no further than the filter does.
+  Out filtered(const Out& x, std::int64_t axis, std::int64_t rank) const {
+    const Out one = int_scalar(1), last = sub(extent_, one), centre = unsqueeze(centres(), {1});
     const Out slope = op("Minimum", 1, {scale_, real(1)});
-    const auto over = [&](const Out& places) {
-      return filter(unary("Abs", mul(sub(convert(places, type_), centre), slope)));
+    // A filter that is wider than the axis reaches all of it from any position within it.
+    const Out widest = op("Maximum", 1, {slope, div(real(1), convert(extent_, type_))});
+    const Out reach = convert(unary("Ceiling", div(real(form_.mode == "linear" ? 1 : 2), widest)), ElementType::kI64);
+    const Out steps = range(sub(one, reach), add(reach, one), one, ElementType::kI64);
+    const Out places = add(convert(unary("Floor", centre), ElementType::kI64), steps);
+    const Out within = op("Minimum", 1, {op("Maximum", 1, {places, int_scalar(0)}), last});
+    const auto where = [&](std::string_view relation, const Out& place) {
+      return convert(op(relation, 1, {places, place}), type_);
     };
-    const auto whole = [](const Out& weights) { return reduce("ReduceSum", weights, ints({1}), true); };
-    const Out places = range(zero, extent_, one, ElementType::kI64);
-    Out weights = over(places);
+    const auto whole = [](const Out& parts) { return reduce("ReduceSum", parts, ints({1}), true); };
+    const Out reached = filter(unary("Abs", mul(sub(convert(places, type_), centre), slope)));
+    Out weights = mul(reached, where("Equal", within));
     if (!form_.exclude_outside) {
-      // Positions beyond both ends, as far as the filter reaches for at least one output position; they repeat the
-      // border.
-      const Out min = div(real(1), convert(extent_, type_));
-      const Out width = div(real(form_.mode == "linear" ? 1 : 2), op("Maximum", 1, {slope, min}));
-      const Out reach = convert(add(unary("Ceiling", width), real(1)), ElementType::kI64);
-      const auto at = [&](const Out& place) { return convert(op("Equal", 1, {places, place}), type_); };
-      const Out before = whole(over(range(sub(zero, reach), zero, one, ElementType::kI64)));
-      const Out after = whole(over(range(extent_, add(extent_, reach), one, ElementType::kI64)));
-      weights = add(weights, add(mul(before, at(zero)), mul(after, at(last))));
+      // Positions beyond both ends repeat the border, which gets their weights.
+      const Out before = whole(mul(reached, where("Less", int_scalar(0))));
+      const Out after = whole(mul(reached, where("Greater", last)));
+      weights = add(weights, add(mul(before, where("Equal", int_scalar(0))), mul(after, where("Equal", last))));
     }
-    return div(weights, whole(weights));
+    weights = div(weights, whole(weights));
+    Ints behind;
+    for (std::int64_t i = axis + 1; i < rank; ++i) behind.push_back(i - axis + 1);
+    if (!behind.empty()) weights = unsqueeze(weights, behind);
+    const Out parts = op("Gather", 8, {x, within, int_scalar(axis)}, {{"batch_dims", 0}});
+    const Out counted = select(op("Equal", 1, {weights, real(0)}), real(0), mul(parts, weights));
+    return reduce("ReduceSum", counted, ints({axis + 1}), false);
   }
 
  private:
@@ -142,15 +150,6 @@ class ResizedAxis {
   Out extent_, count_, scale_, begin_, end_;
 };
 
-Out along(const Out& x, const Out& matrix, std::int64_t axis, std::int64_t rank) {
-  if (axis == rank - 1) return precise(matmul(x, matrix, false, true));
-  if (axis == rank - 2) return precise(matmul(matrix, x));
-  Ints order;
-  for (std::int64_t i = 0; i < rank; ++i) order.push_back(i);
-  std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 1)]);
-  return transpose(precise(matmul(transpose(x, order), matrix, false, true)), order);
-}
-
 std::optional<std::vector<double>> known_numbers(const Out& x) {
   const auto& value = x.get_tensor().value();
   if (!value) return std::nullopt;
@@ -204,7 +203,7 @@ Out resize_written_out(const Out& x, const Out& target, bool by_sizes, const Int
       begin = entry_of(at), end = entry_of(at + static_cast<std::int64_t>(axes.size()));
     }
     const ResizedAxis axis(form, extent, count, scale, begin, end);
-    y = form.antialias ? along(y, axis.matrix(), axes[i], rank) : axis.gathered(y, axes[i], rank);
+    y = form.antialias ? axis.filtered(y, axes[i], rank) : axis.gathered(y, axes[i], rank);
     if (!form.roi) continue;
     Ints shape(static_cast<std::size_t>(rank), 1);
     shape[static_cast<std::size_t>(axes[i])] = -1;

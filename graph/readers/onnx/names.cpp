@@ -40,6 +40,8 @@ void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto&
   auto& attributes = *node.mutable_attribute();
   for (int i = attributes.size(); i-- > 0;) {
     const std::string reference = attributes[i].ref_attr_name();
+    if (attributes[i].has_g())
+      for (auto& inner : *attributes[i].mutable_g()->mutable_node()) substitute_attributes(inner, function, call);
     if (reference.empty()) continue;
     const schema::AttributeProto* value = nullptr;
     for (const auto& candidate : function.attribute_proto()) {
@@ -55,6 +57,15 @@ void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto&
     const std::string name = attributes[i].name();
     attributes[i] = *value;
     attributes[i].set_name(name);
+  }
+}
+
+void clear_inputs(google::protobuf::RepeatedPtrField<schema::NodeProto>& nodes, const std::set<std::string>& absent) {
+  for (auto& node : nodes) {
+    for (auto& name : *node.mutable_input())
+      if (absent.count(name)) name.clear();
+    for (auto& attribute : *node.mutable_attribute())
+      if (attribute.has_g()) clear_inputs(*attribute.mutable_g()->mutable_node(), absent);
   }
 }
 

@@ -24,6 +24,11 @@ constexpr int kMaxFunctionDepth = 16;
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
 std::string key_of(const schema::NodeProto& node) { return domain_of(node.domain()) + ":" + node.op_type(); }
+/// Functions of one name differ in their overload. @param name  A function's name or a call's operation.
+template <typename Proto>
+std::string function_key(const Proto& proto, const std::string& name) {
+  return domain_of(proto.domain()) + ":" + name + ":" + proto.overload();
+}
 
 std::string describe_node(const schema::NodeProto& node) {
   std::string text =
@@ -58,7 +63,7 @@ class OnnxReader {
     if (opsets_.empty()) invalid("imports no operation set");
     opsets_.emplace("", 1);  // A model may use other domains only.
     for (auto& function : *proto_.mutable_functions()) {
-      functions_.emplace(domain_of(function.domain()) + ":" + function.name(), &function);
+      functions_.emplace(function_key(function, function.name()), &function);
     }
     std::uint64_t in_file = 0;
     check_graph(proto_.graph(), 0, in_file);
@@ -135,7 +140,7 @@ class OnnxReader {
       for (const auto& attribute : node.attribute()) {
         if (attribute.has_g()) collect_missing(attribute.g().node(), opsets, missing);
       }
-      if (converters().count(key_of(node)) || functions_.count(key_of(node))) continue;
+      if (converters().count(key_of(node)) || functions_.count(function_key(node, node.op_type()))) continue;
       const std::string domain = domain_of(node.domain());
       Missing& entry = missing[node.op_type() + " (domain " + (domain.empty() ? "ai.onnx" : domain) +
                                ", operation set " + std::to_string(opset_of(node, opsets)) + ")"];
@@ -326,7 +331,7 @@ class OnnxReader {
         ScopedBodies bodies(*this, values, opsets, depth);
         outputs = converter->second(NodeContext(node, inputs, opset_of(node, opsets), external_, bodies));
       } else {
-        outputs = inline_function(*functions_.at(key_of(node)), node, inputs, depth + 1);
+        outputs = inline_function(*functions_.at(function_key(node, node.op_type())), node, inputs, depth + 1);
       }
     } catch (const Error& error) {
       // The table may lack an operation that a converter needs: to the user that is an unsupported operation
@@ -516,17 +521,13 @@ class OnnxReader {
 
   // Inputs omitted by the call are absent in the body too.
   static void drop_absent_inputs(schema::FunctionProto& body, Values& values) {
-    NameSet absent;
+    std::set<std::string> absent;
     for (const auto& name : body.input()) {
       const auto found = values.find(name);
       if (found == values.end() || !found->second) absent.insert(name);
     }
     for (const auto& name : absent) values.erase(name);
-    for (auto& node : *body.mutable_node()) {
-      for (auto& name : *node.mutable_input()) {
-        if (absent.count(name)) name.clear();
-      }
-    }
+    if (!absent.empty()) clear_inputs(*body.mutable_node(), absent);
   }
 
   // --- metadata

@@ -17,9 +17,11 @@ namespace schema = ::tenon::onnx_schema;
 void find_free_names(const schema::GraphProto& graph, std::set<std::string>& free);
 /// The names that a node reads through its subgraphs.
 std::set<std::string> inner_names(const schema::NodeProto& node);
-/// Attributes of the body's node may refer to the call's attributes, or to the function's defaults.
+/// Attributes of the body's node, and of nodes in its subgraphs, may refer to the call's attributes, or to the function's defaults.
 void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto& function,
                            const schema::NodeProto& call);
+/// Inputs of these names, also those of nodes in subgraphs, become absent.
+void clear_inputs(google::protobuf::RepeatedPtrField<schema::NodeProto>& nodes, const std::set<std::string>& absent);
 
 }  // namespace onnx_reader
 }  // namespace v1

@@ -92,9 +92,10 @@ void infer_gather_elements(Node& node) {
       fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in rank");
     const std::size_t axis = normalized_axis(node.get_attributes().get_int("axis"), data.size());
     for (std::size_t i = 0; i < data.size(); ++i) {
-      if (i != axis && !data[i].compatible(indices[i]))
+      // As in ONNX and PyTorch, indices may be of a part of the data; OpenVINO wants equal extents.
+      if (i != axis && data[i].get_max_length() >= 0 && indices[i].get_min_length() > data[i].get_max_length())
         fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ outside axis " +
-             std::to_string(axis));
+             std::to_string(axis) + ", where indices may only be fewer");
     }
   }
   set_output(node, 0, indices);

@@ -72,6 +72,8 @@ TEST(LowerIndexing, GatherElementsAlongEveryAxis) {
     const Shape data = random_shape(pick(1, 4));
     const std::size_t axis = pick(0, data.size() - 1);
     Shape indices = data;
+    if (round % 2 == 1)
+      for (std::size_t& extent : indices) extent = pick(1, extent);  // They index a part of the data.
     indices[axis] = pick(1, 9);
     SCOPED_TRACE(to_string(data) + " axis " + std::to_string(axis));
     const auto x = parameter(data, kTypes[round % 4]);

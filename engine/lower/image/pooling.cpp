@@ -167,10 +167,11 @@ bool lower_pool(PlanBuilder& builder, const Chain& chain) {
     if (window.pads_begin[i] >= extent || window.pads_end[i] >= extent)
       return is_max && lower_greatest(builder, node, window);
     // Rounded up, the last window reaches past the declared padding; that part does not count.
-    const auto declared = attributes.get_ints("pads_end", {});
     const std::string auto_pad = attributes.get_string("auto_pad", "explicit");
-    if (!is_max && !exclude_pad && auto_pad == "explicit" && i < declared.size() && window.pads_end[i] > declared[i])
-      return false;
+    const auto declared = auto_pad == "explicit" ? attributes.get_ints("pads_end", {}) : std::vector<std::int64_t>();
+    const std::int64_t declared_end = i < declared.size() ? declared[i] : 0;
+    const bool is_same = auto_pad == "same_upper" || auto_pad == "same_lower";
+    if (!is_max && !exclude_pad && !is_same && window.pads_end[i] > declared_end) return false;
   }
   if (!is_max && lower_average(builder, node, window)) return true;
   Value& source = builder.input(node, 0);

@@ -32,15 +32,21 @@ Out split_heads(const Out& x, std::int64_t heads) {
 
 Out join_heads(const Out& x) { return reshape_like(transpose(x, {0, 2, 1, 3}), {0, 0, -1}); }
 
-Out repeat_heads(const Out& x, std::int64_t times) {
-  if (times == 1) return x;
+namespace {
+/// @param times  i64 [1].
+Out repeat_heads(const Out& x, const Out& times) {
   const auto heads = known_extent(x, 1), size = known_extent(x, 3);
-  const Out repeated = op("Broadcast", 3, {unsqueeze(x, {2}), ints({1, 1, times, 1, 1})}, {{"mode", "bidirectional"}});
+  const auto known = known_ints(times);
+  const Out target = known ? ints({1, 1, (*known)[0], 1, 1}) : concat({ints({1, 1}), times, ints({1, 1})}, 0);
+  const Out repeated = op("Broadcast", 3, {unsqueeze(x, {2}), target}, {{"mode", "bidirectional"}});
   const Out shape = shape_of(x);
-  const Out all_heads = heads ? ints({*heads * times}) : mul(slice(shape, 1, 2, 0), ints({times}));
+  const Out all_heads = heads && known ? ints({*heads * (*known)[0]}) : mul(slice(shape, 1, 2, 0), times);
   const Out last = size ? ints({*size}) : slice(shape, 3, 4, 0);
   return reshape(repeated, concat({slice(shape, 0, 1, 0), all_heads, ints({-1}), last}, 0));
 }
+}  // namespace
+
+Out repeat_heads(const Out& x, std::int64_t times) { return times == 1 ? x : repeat_heads(x, ints({times})); }
 
 void ScoreMask::add(const Out& mask) {
   const double masked = -std::numeric_limits<double>::infinity();
@@ -75,6 +81,11 @@ Out attend(const Out& q, const Out& keys, const Out& values, const Out& mask, co
            std::to_string(*k_heads) + " heads of keys");
     k = repeat_heads(k, *q_heads / *k_heads);
     v = repeat_heads(v, *q_heads / *k_heads);
+  } else if (!q_heads || !k_heads) {
+    const auto heads_of = [](const Out& x) { return slice(shape_of(x), 1, 2, 0); };
+    const Out times = div(heads_of(q), heads_of(k));
+    k = repeat_heads(k, times);
+    v = repeat_heads(v, times);
   }
   Out scale;
   if (form.scale)

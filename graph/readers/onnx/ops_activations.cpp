@@ -84,10 +84,14 @@ OutputVector gelu(const NodeContext& node) {
 }
 
 OutputVector shrink(const NodeContext& node) {
-  const Out& x = node.input(0);
+  // Integers are compared with the limit, and moved by the bias, as reals.
+  const ElementType type = node.input(0).get_element_type();
+  const Out x = info(type).is_real ? node.input(0) : convert(node.input(0), ElementType::kF64);
   const double bias = node.get_float("bias", 0), limit = node.get_float("lambd", 0.5);
   const Out low = op("Less", 1, {x, scalar_like(x, -limit)}), high = op("Greater", 1, {x, scalar_like(x, limit)});
-  return {select(low, add(x, scalar_like(x, bias)), select(high, sub(x, scalar_like(x, bias)), scalar_like(x, 0)))};
+  const Out y =
+      select(low, add(x, scalar_like(x, bias)), select(high, sub(x, scalar_like(x, bias)), scalar_like(x, 0)));
+  return {convert(y, type)};
 }
 
 // Before 13 the input is treated as a matrix, split at the axis.

@@ -343,8 +343,14 @@ OutputVector matmul_integer_to_float(const NodeContext& node) {
 // a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero; without a scale the result stays f32.
 OutputVector q_gemm(const NodeContext& node) {
   const Out scale = mul(node.input(1), node.input(4));
-  Out product =
-      matmul(centred(node, 0, 2), centred(node, 3, 5), node.get_int("transA", 0) != 0, node.get_int("transB", 0) != 0);
+  const bool transposes = node.get_int("transB", 0) != 0;
+  Out weights = as_real(node.input(3));
+  // A zero point of each column, which a transposed matrix has as a row.
+  if (node.has_input(5)) {
+    const Out zero = as_real(node.input(5));
+    weights = sub(weights, transposes && node.rank(5) == 1 ? unsqueeze(zero, {1}) : zero);
+  }
+  Out product = matmul(centred(node, 0, 2), weights, node.get_int("transA", 0) != 0, transposes);
   if (const double alpha = node.get_float("alpha", 1); alpha != 1) product = mul(product, scalar_like(product, alpha));
   if (node.has_input(6)) product = add(product, as_real(node.input(6)));
   const Out y = mul(product, scale);

@@ -51,7 +51,13 @@ OutputVector concat_converter(const NodeContext& node) {
 OutputVector split_converter(const NodeContext& node) {
   const Out& x = node.input(0);
   const std::int64_t axis = node.get_int("axis", 0);
-  if (node.has_input(1)) return ops("VariadicSplit", 1, {x, int_scalar(axis), node.input(1)});
+  if (node.has_input(1)) {
+    // There are as many lengths as outputs, even where the file does not say so.
+    const Out& lengths = node.input(1);
+    const bool is_known = lengths.get_partial_shape().is_static();
+    const auto outputs = static_cast<std::int64_t>(node.output_count());
+    return ops("VariadicSplit", 1, {x, int_scalar(axis), is_known ? lengths : reshape(lengths, Ints{outputs})});
+  }
   if (node.has("split")) return ops("VariadicSplit", 1, {x, int_scalar(axis), ints(node.get_ints("split"))});
   const auto count = static_cast<std::int64_t>(node.output_count());
   const PartialShape& shape = x.get_partial_shape();

@@ -78,8 +78,8 @@ class TENON_API Model {
   bool is_dynamic() const;
   void validate_nodes_and_infer_types();
 
-  /// Sets new input shapes and infers all others. Where they fail only because Reshape nodes state the batch that the model had, as exports of
-  /// one batch do, these nodes take the batch of what they reshape. On failure the model is unchanged. @errors kInvalidArgument.
+  /// Sets new input shapes and infers all others. Where they fail only because Reshape nodes state extents that the model had, as exports of
+  /// one batch or length do, these nodes compute them from what they reshape. On failure the model is unchanged. @errors kInvalidArgument.
   void reshape(const PartialShape& shape);
   void reshape(const std::map<std::size_t, PartialShape>& shapes);
   void reshape(const std::map<std::string, PartialShape>& shapes);

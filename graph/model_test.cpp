@@ -224,17 +224,76 @@ TEST(Models, ReshapeMovesABatchThatReshapeNodesState) {
     model.reshape(PartialShape{2, 4, 6});
     EXPECT_EQ(model.get_output_shape(0), (Shape{2, 5}));
   }
-  // Nothing stays changed where the new shape is wrong for another reason, nor where the stated extent is no batch.
-  for (const std::vector<std::int64_t>& pattern : {std::vector<std::int64_t>{2, 24}, {4, 12}}) {
-    const auto x = parameter({2, 4, 6});
+  // Two rows for each of the batch.
+  const auto x = parameter({2, 4, 6});
+  Model rows(OutputVector{std::make_shared<op::v1::Reshape>(x, ints({4, 12}), false)}, ParameterVector{x});
+  rows.reshape(PartialShape{7, 4, 6});
+  EXPECT_EQ(rows.get_output_shape(0), (Shape{14, 12}));
+  // Nothing stays changed where the new shape is wrong for another reason, nor where the stated extent is not of a batch.
+  for (const std::vector<std::int64_t>& pattern : {std::vector<std::int64_t>{2, 24}, {3, 16}}) {
+    const auto input = parameter({2, 4, 6});
     const auto stated = ints(pattern);
-    const auto flat = std::make_shared<op::v1::Reshape>(x, stated, false);
-    Model model(OutputVector{flat}, ParameterVector{x});
+    const auto flat = std::make_shared<op::v1::Reshape>(input, stated, false);
+    const auto extent = static_cast<std::size_t>(pattern[1]);
+    const auto w = std::make_shared<op::v0::Constant>(element::f32, Shape{extent, 5}, std::vector<double>{1});
+    Model model(OutputVector{std::make_shared<op::v0::MatMul>(flat, w)}, ParameterVector{input});
     EXPECT_THROW(model.reshape(pattern[0] == 2 ? PartialShape{7, 5, 5} : PartialShape{7, 4, 6}), Error);
     EXPECT_EQ(flat->input_value(1).get_node(), stated.get());
-    EXPECT_EQ(model.get_output_shape(0),
-              (Shape{static_cast<std::size_t>(pattern[0]), static_cast<std::size_t>(pattern[1])}));
+    EXPECT_EQ(model.get_output_shape(0), (Shape{static_cast<std::size_t>(pattern[0]), 5}));
   }
+}
+
+/// Attention as exporters write it that know all extents: rows of all items in one product, heads apart, heads in the batch.
+std::shared_ptr<Model> attention_of_stated_extents(std::int64_t batch, std::int64_t length) {
+  constexpr std::int64_t kHeads = 3, kSize = 4, kWidth = kHeads * kSize;
+  const auto ints = [](const std::vector<std::int64_t>& v) {
+    return std::make_shared<op::v0::Constant>(element::i64, Shape{v.size()}, v);
+  };
+  const auto reshaped = [&](const Output<Node>& x, const std::vector<std::int64_t>& pattern) -> Output<Node> {
+    return std::make_shared<op::v1::Reshape>(x, ints(pattern), false);
+  };
+  const auto turned = [&](const Output<Node>& x, const std::vector<std::int64_t>& order) -> Output<Node> {
+    return make_node("Transpose", 1, {x, ints(order)});
+  };
+  const auto x = parameter({batch, length, kWidth});
+  std::vector<double> weights(static_cast<std::size_t>(kWidth * kWidth));
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i * 7 % 11) / 20 - 0.2;
+  const auto w = std::make_shared<op::v0::Constant>(element::f32, Shape{kWidth, kWidth}, weights);
+  const Output<Node> rows = std::make_shared<op::v0::MatMul>(reshaped(x, {batch * length, kWidth}), w);
+  const auto heads = turned(reshaped(rows, {batch, length, kHeads, kSize}), {0, 2, 1, 3});
+  const auto many = reshaped(heads, {batch * kHeads, length, kSize});
+  const auto scores = make_node("MatMul", 1, {many, many}, {{"transpose_a", false}, {"transpose_b", true}});
+  const auto mixed = make_node("MatMul", 1, {make_node("Softmax", 8, {scores}, {{"axis", -1}}), many});
+  const auto apart = turned(reshaped(mixed, {batch, kHeads, length, kSize}), {0, 2, 1, 3});
+  return std::make_shared<Model>(OutputVector{reshaped(apart, {batch, length, kWidth})}, ParameterVector{x});
+}
+
+TEST(Models, ReshapeMovesAllExtentsThatReshapeNodesState) {
+  for (const std::int64_t old_batch : {1, 2}) {
+    for (const auto& [batch, length] : {std::pair{1, 9}, {4, 5}, {4, 10}, {3, 7}, {1, 1}}) {
+      SCOPED_TRACE(std::to_string(old_batch) + " to " + std::to_string(batch) + " items of " + std::to_string(length));
+      const PartialShape wanted{batch, length, 12};
+      std::vector<double> values(12 * static_cast<std::size_t>(batch * length));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 13 % 29) / 10 - 1;
+      const Tensor x = floats(wanted.to_shape(), values);
+      const auto expected = evaluate(*attention_of_stated_extents(batch, length), {x});
+      for (const PartialShape& shape : {wanted, PartialShape{-1, -1, 12}}) {
+        const auto model = attention_of_stated_extents(old_batch, 5);
+        model->reshape(shape);
+        EXPECT_EQ(model->get_output_partial_shape(0).rank().get_length(), 3);
+        const auto made = evaluate(*model, {x});
+        ASSERT_EQ(made[0].shape(), wanted.to_shape());
+        for (std::size_t i = 0; i < values.size(); ++i)
+          ASSERT_EQ(made[0].data<float>()[i], expected[0].data<float>()[i]) << i;
+      }
+    }
+  }
+  // A batch of 1 behind the length may be of the rows or of the heads: nothing is guessed.
+  const auto x = parameter({5, 1, 12});
+  const auto pattern = std::make_shared<op::v0::Constant>(element::i64, Shape{3}, std::vector<std::int64_t>{5, 3, 4});
+  Model model(OutputVector{std::make_shared<op::v1::Reshape>(x, pattern, false)}, ParameterVector{x});
+  EXPECT_THROW(model.reshape(PartialShape{5, 4, 12}), Error);
+  EXPECT_EQ(model.get_output_shape(0), (Shape{5, 3, 4}));
 }
 
 TEST(Models, CloneSharesWeightsAndNothingElse) {

@@ -86,12 +86,14 @@ struct Node::Impl {
   mutable std::vector<std::shared_ptr<descriptor::Tensor>> tensors;
   RTMap rt_info;
   bool rt_read = false;
+  NodeVector control_dependencies;
 };
 struct Model::Impl {
   std::shared_ptr<tenon::Model> model;
   ParameterVector parameters;
   ResultVector results;
   SinkVector sinks;
+  op::util::VariableVector added_variables, variables;
   RTMap rt_info;
   bool rt_read = false;
 };

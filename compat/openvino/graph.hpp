@@ -26,8 +26,11 @@ void store_outputs(TensorVector& outputs, const tenon::TensorVector& computed);
 template <typename To, typename From>
 std::vector<std::shared_ptr<To>> list_of(const std::vector<std::shared_ptr<From>>& nodes) {
   std::vector<std::shared_ptr<To>> result;
-  for (const auto& node : nodes)
-    result.push_back(std::static_pointer_cast<To>(from(std::shared_ptr<tenon::Node>(node))));
+  for (const auto& node : nodes) {
+    auto wrapper = std::dynamic_pointer_cast<To>(from(std::shared_ptr<tenon::Node>(node)));
+    if (!wrapper) OPENVINO_THROW(node->describe(), " cannot be in such a list");
+    result.push_back(std::move(wrapper));
+  }
   return result;
 }
 template <typename To, typename From>

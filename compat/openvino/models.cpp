@@ -12,13 +12,14 @@
 #include <openvino/core/graph_util.hpp>
 #include <openvino/core/model.hpp>
 #include <openvino/core/rt_info.hpp>
+#include <openvino/op/sink.hpp>
+#include <openvino/op/util/make.hpp>
+#include <openvino/op/util/multi_subgraph_base.hpp>
 #include <openvino/op/util/op_types.hpp>
-#include <openvino/pass/constant_folding.hpp>
-#include <openvino/pass/visualize_tree.hpp>
+#include <openvino/op/util/variable_extension.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/passes/compress.hpp>
-#include <tenon/graph/passes/pass.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 #include "graph.hpp"
@@ -54,6 +55,7 @@ void store_rt_info(const Model& model) {
       if (!wrapper) continue;
       Node::Impl& each = wrapper->impl();
       store(each.rt_info, each.rt_read, node->get_rt_info());
+      if (const auto* bodies = dynamic_cast<const op::util::MultiSubGraphOp*>(wrapper)) bodies->store();
       for (const auto& tensor : each.tensors)
         if (tensor) store(tensor->impl().rt_info, tensor->impl().rt_read, tensor->impl().tensor->get_rt_info());
     }
@@ -65,7 +67,7 @@ namespace {
 void refresh(Model::Impl& impl) {
   impl.parameters = list_of<op::v0::Parameter>(impl.model->get_parameters());
   impl.results = list_of<op::v0::Result>(impl.model->get_results());
-  impl.sinks = list_of<Node>(impl.model->get_sinks());
+  impl.sinks = list_of<op::Sink>(impl.model->get_sinks());
 }
 }  // namespace
 void read_again(const Model& model) {
@@ -77,6 +79,7 @@ void read_again(const Model& model) {
       Node* wrapper = known_wrapper(node.get());
       if (!wrapper) continue;
       wrapper->impl().rt_read = false;
+      if (const auto* bodies = dynamic_cast<const op::util::MultiSubGraphOp*>(wrapper)) bodies->read_again();
       for (const auto& tensor : wrapper->impl().tensors)
         if (tensor) tensor->impl().rt_read = false;
     }
@@ -122,6 +125,35 @@ Model::Model(const ResultVector& results, const SinkVector& sinks, const Paramet
 Model::Model(const OutputVector& results, const SinkVector& sinks, const ParameterVector& parameters,
              const std::string& name)
     : Model(new_model(results_for(results), detail::nodes_of<tenon::Node>(sinks), to_parameters(parameters), name)) {}
+Model::Model(const ResultVector& results, const SinkVector& sinks, const ParameterVector& parameters,
+             const op::util::VariableVector& variables, const std::string& name)
+    : Model(results, sinks, parameters, name) {
+  add_variables(variables);
+}
+Model::Model(const OutputVector& results, const SinkVector& sinks, const ParameterVector& parameters,
+             const op::util::VariableVector& variables, const std::string& name)
+    : Model(results, sinks, parameters, name) {
+  add_variables(variables);
+}
+Model::Model(const ResultVector& results, const ParameterVector& parameters, const op::util::VariableVector& variables,
+             const std::string& name)
+    : Model(results, SinkVector{}, parameters, variables, name) {}
+Model::Model(const OutputVector& results, const ParameterVector& parameters, const op::util::VariableVector& variables,
+             const std::string& name)
+    : Model(results, SinkVector{}, parameters, variables, name) {}
+namespace {
+ParameterVector parameters_of(const OutputVector& results, const SinkVector& sinks) {
+  NodeVector roots = as_node_vector(results);
+  roots.insert(roots.end(), sinks.begin(), sinks.end());
+  ParameterVector parameters;
+  for (const auto& node : detail::nodes_up_to(roots))
+    if (auto parameter = std::dynamic_pointer_cast<op::v0::Parameter>(node)) parameters.push_back(std::move(parameter));
+  return parameters;
+}
+}  // namespace
+Model::Model(const OutputVector& results, const std::string& name) : Model(results, SinkVector{}, name) {}
+Model::Model(const OutputVector& results, const SinkVector& sinks, const std::string& name)
+    : Model(results, sinks, parameters_of(results, sinks), name) {}
 Model::~Model() = default;
 
 const std::string& Model::get_name() const { return impl_->model->get_name(); }
@@ -272,6 +304,72 @@ void Model::remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter
 void Model::add_sinks(const SinkVector& sinks) {
   changed(*impl_, [&] { impl_->model->add_sinks(detail::nodes_of<tenon::Node>(sinks)); });
 }
+const op::util::VariableVector& Model::get_variables() const {
+  const Lock lock(detail::wrappers_mutex());
+  std::map<std::string, op::util::Variable::Ptr> known;
+  op::util::VariableVector& all = impl_->variables;
+  all = impl_->added_variables;
+  for (const auto& variable : all) known.emplace(variable->get_info().variable_id, variable);
+  for (const auto& node : get_ordered_ops()) {
+    const auto state = std::dynamic_pointer_cast<op::util::VariableExtension>(node);
+    if (!state) continue;
+    const auto [found, is_new] = known.try_emplace(state->get_variable_id(), state->get_variable());
+    if (is_new)
+      all.push_back(found->second);
+    else if (state->get_variable() != found->second)
+      state->set_variable(found->second);
+  }
+  return all;
+}
+void Model::add_variables(const op::util::VariableVector& variables) {
+  for (const auto& variable : variables) {
+    OPENVINO_ASSERT(variable, "a variable is null");
+    auto& all = impl_->added_variables;
+    if (std::find(all.begin(), all.end(), variable) == all.end()) all.push_back(variable);
+  }
+}
+void Model::remove_variable(const op::util::Variable::Ptr& variable) {
+  auto& all = impl_->added_variables;
+  all.erase(std::remove(all.begin(), all.end(), variable), all.end());
+}
+op::util::Variable::Ptr Model::get_variable_by_id(const std::string& variable_id) const {
+  for (const auto& variable : get_variables())
+    if (variable->get_info().variable_id == variable_id) return variable;
+  return nullptr;
+}
+op::util::VariableExtension::~VariableExtension() = default;
+std::string op::util::VariableExtension::get_variable_id() const {
+  return detail::attribute<std::string>(dynamic_cast<const Node&>(*this), "variable_id");
+}
+void op::util::VariableExtension::set_variable_id(const std::string& variable_id) {
+  VariableInfo info = get_variable()->get_info();
+  info.variable_id = variable_id;
+  m_variable->update(info);
+  set_variable(m_variable);
+}
+op::util::Variable::Ptr op::util::VariableExtension::get_variable() const {
+  if (m_variable) return m_variable;
+  const Node& node = dynamic_cast<const Node&>(*this);
+  return m_variable = std::make_shared<Variable>(
+             VariableInfo{node.get_output_partial_shape(0), node.get_output_element_type(0), get_variable_id()});
+}
+void op::util::VariableExtension::set_variable(const Variable::Ptr& variable) {
+  OPENVINO_ASSERT(variable, "set_variable of null");
+  const Node& node = dynamic_cast<const Node&>(*this);
+  const VariableInfo& info = variable->get_info();
+  detail::set_attribute(node, "variable_id", info.variable_id);
+  if (node.impl().node->get_attributes().has("variable_shape")) {
+    detail::set_attribute(node, "variable_type", info.data_type);
+    detail::set_attribute(node, "variable_shape", info.data_shape.to_string());
+  }
+  m_variable = variable;
+}
+void Model::replace_node(const std::shared_ptr<Node>& old, const std::shared_ptr<Node>& replacement) {
+  ov::replace_node(old, replacement);
+}
+void Model::map_unordered_ops(const std::function<void(Node*)>& f) const {
+  for (const auto& node : get_ordered_ops()) f(node.get());
+}
 bool Model::evaluate(TensorVector& outputs, const TensorVector& inputs) const {
   return guarded([&] {
     detail::store_outputs(outputs, tenon::evaluate(*impl_->model, detail::tensors_of(inputs)));
@@ -373,47 +471,6 @@ void save_model(const std::shared_ptr<const Model>& model, const std::filesystem
     tenon::serialize(*copy, output_model);
   });
 }
-pass::PassBase::~PassBase() = default;
-bool pass::ConstantFolding::run_on_model(const std::shared_ptr<Model>& model) {
-  return guarded([&] {
-    const auto& there = model_of(model);
-    const bool changed =
-        tenon::pass::Manager().add(tenon::pass::fold_constants({false, false, std::size_t{1} << 62})).run(there);
-    detail::read_again(*model);
-    return changed;
-  });
-}
-bool pass::VisualizeTree::run_on_model(const std::shared_ptr<Model>& model) {
-  OPENVINO_ASSERT(model, "the model is null");
-  std::filesystem::path path = file_;
-  if (path.extension() != ".dot") path += ".dot";
-  std::ofstream out(path);
-  const auto quoted = [](const std::string& text) {
-    std::ostringstream result;
-    result << std::quoted(text);
-    return result.str();
-  };
-  out << "digraph " << quoted(model->get_friendly_name()) << " {\n";
-  for (const auto& node : model->get_ordered_ops()) {
-    const std::string name = quoted(node->get_friendly_name());  // It may have quotes of its own.
-    std::string label = std::string(node->get_type_name()) + "\\n" + name.substr(1, name.size() - 2);
-    for (const auto& output : node->outputs())
-      label += "\\n" + detail::joined(output.get_element_type(), output.get_partial_shape());
-    std::vector<std::string> attributes{"shape=box", "label=\"" + label + "\""};
-    if (modify_) modify_(*node, attributes);
-    out << "  " << quoted(node->get_name()) << " [";
-    for (std::size_t i = 0; i < attributes.size(); ++i) out << (i ? ", " : "") << attributes[i];
-    out << "];\n";
-    for (const auto& source : node->input_values())
-      out << "  " << quoted(source.get_node()->get_name()) << " -> " << quoted(node->get_name()) << " [label=\""
-          << source.get_index() << "\"];\n";
-  }
-  out << "}\n";
-  out.close();
-  if (!out) OPENVINO_THROW("VisualizeTree cannot write ", path.string());
-  return false;
-}
-
 void replace_node(const std::shared_ptr<Node>& target, const OutputVector& replacement_values) {
   OPENVINO_ASSERT(target, "replace_node of null");
   OPENVINO_ASSERT(target->get_output_size() == replacement_values.size(), "replace_node: ", *target, " has ",

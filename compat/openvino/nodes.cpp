@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes and their ports.
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <ostream>
 #include <set>
+#include <sstream>
 #include <unordered_map>
 
 #include <openvino/core/node.hpp>
@@ -232,8 +234,23 @@ std::set<Input<Node>> Output<Node>::get_target_inputs() const {
 std::set<Input<Node>> Output<const Node>::get_target_inputs() const {
   return checked(node_).get_output_target_inputs(index_);
 }
+namespace {
+/// A reader that reads something else keeps that, and no longer what it read before.
+void keep(const tenon::Input<tenon::Node>& reader, const Output<Node>& source) {
+  const Lock lock(detail::wrappers_mutex());
+  Node* wrapper = detail::known_wrapper(reader.get_node());
+  if (!wrapper) return;
+  auto& kept = wrapper->impl().kept;
+  kept.resize(std::max(kept.size(), reader.get_index() + 1));
+  kept[reader.get_index()] = source.get_node_shared_ptr();
+}
+}  // namespace
 void Output<Node>::replace(const Output<Node>& replacement) {
-  guarded([&] { to(*this).replace(to(replacement)); });
+  guarded([&] {
+    const auto readers = to(*this).get_target_inputs();
+    to(*this).replace(to(replacement));
+    for (const auto& reader : readers) keep(reader, replacement);
+  });
 }
 bool Output<Node>::operator<(const Output& other) const {
   return node_ == other.node_ ? index_ < other.index_ : node_ && other.node_ ? *node_ < *other.node_ : !node_;
@@ -256,7 +273,14 @@ std::ostream& operator<<(std::ostream& out, const Output<const Node>& output) { 
 Node::Impl::~Impl() {
   const Lock lock(detail::wrappers_mutex());
   const auto found = detail::wrappers().find(node.get());
-  if (found != detail::wrappers().end() && found->second == wrapper) detail::wrappers().erase(found);
+  if (found == detail::wrappers().end() || found->second != wrapper) return;
+  detail::wrappers().erase(found);
+  try {  // The node may live on in a model, which has what the program wrote.
+    detail::store(rt_info, rt_read, node->get_rt_info());
+    for (const auto& tensor : tensors)
+      if (tensor) detail::store(tensor->impl().rt_info, tensor->impl().rt_read, tensor->impl().tensor->get_rt_info());
+  } catch (...) {
+  }
 }
 Node::Node(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
   if (!impl_) {
@@ -360,7 +384,10 @@ std::set<Input<Node>> Node::get_output_target_inputs(std::size_t index) const {
 }
 NodeVector Node::get_users(bool) const { return detail::list_of<Node>(impl_->node->get_users()); }
 void Node::set_argument(std::size_t index, const Output<Node>& source) {
-  guarded([&] { impl_->node->set_argument(index, to(source)); });
+  guarded([&] {
+    impl_->node->set_argument(index, to(source));
+    keep(impl_->node->input(index), source);
+  });
 }
 void Node::set_arguments(const OutputVector& sources) {
   guarded([&] { impl_->node->set_arguments(to(sources)); });
@@ -413,6 +440,41 @@ std::ostream& operator<<(std::ostream& out, const Node& node) {
   }
   return out << ')';
 }
+std::ostream& Node::write_description(std::ostream& out, std::uint32_t) const { return out << *this; }
+bool Node::can_constant_fold(const OutputVector& inputs_values) const {
+  return has_evaluate() && std::all_of(inputs_values.begin(), inputs_values.end(), [](const Output<Node>& value) {
+           return is_type<op::v0::Constant>(value.get_node_shared_ptr());
+         });
+}
+bool Node::constant_fold(OutputVector& output_values, const OutputVector& inputs_values) {
+  if (!can_constant_fold(inputs_values)) return false;
+  TensorVector inputs, outputs(get_output_size());
+  for (const Output<Node>& value : inputs_values)
+    inputs.push_back(static_cast<const op::v0::Constant&>(*value.get_node()).get_tensor_view());
+  if (!evaluate(outputs, inputs)) return false;
+  output_values.clear();
+  for (const Tensor& output : outputs) output_values.push_back(std::make_shared<op::v0::Constant>(output));
+  return true;
+}
+const NodeVector& Node::get_control_dependencies() const { return impl_->control_dependencies; }
+void Node::add_control_dependency(std::shared_ptr<Node> node) {
+  OPENVINO_ASSERT(node && node.get() != this, "a control dependency of ", get_friendly_name(), " is null, or the node");
+  auto& all = impl_->control_dependencies;
+  if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(std::move(node));
+}
+void Node::remove_control_dependency(std::shared_ptr<Node> node) {
+  auto& all = impl_->control_dependencies;
+  all.erase(std::remove(all.begin(), all.end(), node), all.end());
+}
+void Node::clear_control_dependencies() { impl_->control_dependencies.clear(); }
+void check_new_args_count(const Node* node, const OutputVector& new_args) {
+  NODE_VALIDATION_CHECK(node, new_args.size() == node->get_input_size(), "clone_with_new_inputs() expected ",
+                        node->get_input_size(), " argument", node->get_input_size() == 1 ? "" : "s", " but got ",
+                        new_args.size());
+}
+std::string node_validation_failure_loc_string(const Node* node) {
+  return detail::joined("While validating node '", *node, "'");
+}
 std::ostream& operator<<(std::ostream& out, const Node* node) { return node ? out << *node : out << "nullptr"; }
 
 NodeValidationFailure::~NodeValidationFailure() = default;
@@ -462,6 +524,39 @@ Constant::Constant(const element::Type& type, const Shape& shape, const std::vec
 std::size_t Constant::get_byte_size() const { return as<tenon::op::v0::Constant>(*this).get_byte_size(); }
 const void* Constant::get_data_ptr() const {
   return guarded([&] { return as<tenon::op::v0::Constant>(*this).get_data_ptr(); });
+}
+namespace {
+std::string text_of(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+}  // namespace
+std::vector<std::string> Constant::get_value_strings() const {
+  std::vector<std::string> texts;
+  if (get_element_type() == element::string) {
+    for (const std::string& text : get_vector<std::string>()) texts.push_back(text);
+  } else if (get_element_type().is_real()) {
+    for (const double value : cast_vector<double>()) texts.push_back(text_of(value));
+  } else {
+    for (const std::int64_t value : cast_vector<std::int64_t>()) texts.push_back(std::to_string(value));
+  }
+  return texts;
+}
+std::string Constant::convert_value_to_string(std::size_t index) const {
+  const std::vector<std::string> texts = get_value_strings();
+  OPENVINO_ASSERT(index < texts.size(), "element ", index, " of ", *this, ", which has ", texts.size());
+  return texts[index];
+}
+bool Constant::get_all_data_elements_bitwise_identical() const {
+  const std::size_t count = shape_size(get_shape()), bits = get_element_type().bitwidth();
+  if (count < 2) return count == 1;
+  if (get_element_type() == element::string || bits % 8 != 0) {
+    const std::vector<std::string> texts = get_value_strings();
+    return std::equal(texts.begin() + 1, texts.end(), texts.begin());
+  }
+  const auto* bytes = static_cast<const char*>(get_data_ptr());
+  return std::memcmp(bytes, bytes + bits / 8, (count - 1) * bits / 8) == 0;
 }
 Tensor Constant::get_tensor_view() const { return from(as<tenon::op::v0::Constant>(*this).get_tensor()); }
 std::vector<double> Constant::wide_values(double*) const {

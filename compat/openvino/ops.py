@@ -20,7 +20,7 @@ TYPES = {
 NAMES = {"auto_broadcast": "autob", "Broadcast.mode": "broadcast_spec", "FakeQuantize.auto_broadcast": "auto_broadcast", "Select.auto_broadcast": "auto_broadcast",
          "BatchNormInference.epsilon": "eps_value", "LRN.size": "nsize", "ReverseSequence.seq_axis": "sequence_axis", "Eye.output_type": "out_type",
          "NMSRotated.output_type": "output_type_attr", "SearchSorted.output_type": "output_type_attr", "OneHot.mode": "negative_indices_mode",
-         "TopK.sort": "sort_type", "RegionYolo.coords": "num_coords", "RegionYolo.classes": "num_classes", "RegionYolo.num": "num_regions"}
+         "TopK.sort": "sort_type", "TopKBase.sort": "sort_type", "RegionYolo.coords": "num_coords", "RegionYolo.classes": "num_classes", "RegionYolo.num": "num_regions"}
 # What is computed from inputs, or has another name besides.
 AXES = "AxisSet get_reduction_axes() const { return ov::detail::axes_of(*this, 1); }"
 MORE = {"Gather": "std::int64_t get_axis() const { return ov::detail::integers_of(*this, 2).at(0); }", "LRN": AXES, "NormalizeL2": AXES, "Reduce": AXES,
@@ -32,12 +32,50 @@ MORE = {"Gather": "std::int64_t get_axis() const { return ov::detail::integers_o
         "ReverseSequence": "std::int64_t get_origin_batch_axis() const { return get_batch_axis(); }\n"
                            "  std::int64_t get_origin_sequence_axis() const { return get_sequence_axis(); }",
         "StridedSlice": "void set_ellipsis_mask_mask(const std::vector<std::int64_t>& value) { set_ellipsis_mask(value); }"}
+# Classes between ov::op::Op and operations, as the original has them: name, header, base | operations | attributes | functions.
+BASES = """
+UnaryElementwiseArithmetic unary_elementwise_arithmetic Op | Abs Acos Acosh Asin Asinh Atan Atanh Ceiling Clamp Cos Cosh Elu Erf Exp Floor GRN Gelu HSigmoid HSwish Log Mish Negative Relu Round Sigmoid Sign Sin Sinh SoftPlus SoftSign Sqrt Tan Tanh
+BinaryElementwiseArithmetic binary_elementwise_arithmetic Op | Add Divide FloorMod Maximum Minimum Mod Multiply Power SquaredDifference Subtract | auto_broadcast:spec
+BinaryElementwiseBitwise binary_elementwise_bitwise Op | BitwiseAnd BitwiseLeftShift BitwiseOr BitwiseRightShift BitwiseXor | auto_broadcast:spec
+BinaryElementwiseComparison binary_elementwise_comparison Op | Equal Greater GreaterEqual Less LessEqual NotEqual | auto_broadcast:spec
+BinaryElementwiseLogical binary_elementwise_logical Op | LogicalAnd LogicalOr LogicalXor Xor | auto_broadcast:spec
+ReductionBase reduction_base Op | | | AxisSet get_reduction_axes() const { return ov::detail::axes_of(*this, 1); }
+ArithmeticReduction arithmetic_reduction ReductionBase |
+ArithmeticReductionKeepDims arithmetic_reductions_keep_dims ArithmeticReduction | ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum | keep_dims:bool
+LogicalReduction logical_reduction ReductionBase |
+LogicalReductionKeepDims logical_reduction_keep_dims LogicalReduction | ReduceLogicalAnd ReduceLogicalOr | keep_dims:bool
+ConvolutionBase convolution_base Op | | strides:strides dilations:strides pads_begin:diff pads_end:diff auto_pad:pad
+ConvolutionFwdPropBase convolution_base ConvolutionBase | Convolution GroupConvolution BinaryConvolution
+ConvolutionBackPropBase convolution_backprop_base ConvolutionBase | ConvolutionBackpropData GroupConvolutionBackpropData | output_padding:diff
+DeformableConvolutionBase deformable_convolution_base Op | DeformableConvolution | group:int deformable_group:int
+AvgPoolBase avg_pool_base Op | AvgPool | exclude_pad@exclude-pad:bool kernel:shape strides:strides pads_begin:shape pads_end:shape auto_pad:pad rounding_type:rounding
+MaxPoolBase max_pool_base Op | MaxPool | kernel:shape strides:strides pads_begin:shape pads_end:shape auto_pad:pad rounding_type:rounding
+BroadcastBase broadcast_base Op | Broadcast
+GatherBase gather_base Op | Gather | | std::int64_t get_axis() const { return ov::detail::integers_of(*this, 2).at(0); }
+GatherNDBase gather_nd_base Op | GatherND | batch_dims:size
+ScatterBase scatter_base Op | ScatterUpdate
+ScatterNDBase scatter_nd_base Op | ScatterNDUpdate
+ScatterElementsUpdateBase scatter_elements_update_base Op | ScatterElementsUpdate
+ShapeOfBase shape_of_base Op | ShapeOf
+SqueezeBase squeeze_base Op | Squeeze
+PadBase pad_base Op | Pad | pad_mode:padmode | CoordinateDiff get_pads_begin() const { return CoordinateDiff(ov::detail::integers_of(*this, 1)); } CoordinateDiff get_pads_end() const { return CoordinateDiff(ov::detail::integers_of(*this, 2)); }
+TopKBase topk_base Op | TopK | axis:int mode:topkmode sort:topksort index_element_type:type | std::size_t get_k() const { return static_cast<std::size_t>(ov::detail::integers_of(*this, 1).at(0)); }
+OneHotBase one_hot_base Op | OneHot | axis:int
+FFTBase fft_base Op | DFT IDFT IRDFT RDFT
+RNNCellBase rnn_cell_base Op | GRUCell GRUSequence LSTMCell LSTMSequence RNNCell RNNSequence | hidden_size:size clip:float activations:texts activations_alpha:floats activations_beta:floats
+ROIAlignBase roi_align_base Op | ROIAlign ROIAlignRotated | pooled_h:int32 pooled_w:int32 sampling_ratio:int32 spatial_scale:float
+"""
 FRIEND = "  friend ov::detail::EnumTexts enum_texts(%s) { return {\"%s\", {%s}}; }\n"
 # Written by hand: what takes a structure or a Variable.
 BY_HAND = [("v0", 1, "Constant", "constant"), ("v0", 1, "Parameter", "parameter"), ("v0", 1, "Result", "result"), ("v4", 4, "Interpolate", "interpolate"),
            ("v11", 11, "Interpolate", "interpolate"), ("v3", 3, "ReadValue", "read_value"), ("v6", 6, "ReadValue", "read_value"),
-           ("v3", 3, "Assign", "assign"), ("v6", 6, "Assign", "assign")]
+           ("v3", 3, "Assign", "assign"), ("v6", 6, "Assign", "assign"), ("v0", 1, "TensorIterator", "tensor_iterator"), ("v5", 5, "Loop", "loop"),
+           ("v8", 8, "If", "if")]
 OPSETS = 16
+BASE_OF = {}  # The base of an operation, and its header.
+for each in BASES.strip().splitlines():
+    head, below = each.split("|")[:2]
+    BASE_OF.update({name: (f"util::{head.split()[0]}", head.split()[1]) for name in below.split()})
 
 
 def parse(attributes):
@@ -58,7 +96,7 @@ def value_of(kind):
     return re.sub(r"^const |&$", "", type_of(kind))
 
 
-def constructors(name, row, inputs, given_last, values):
+def constructors(name, base, row, inputs, given_last, values):
     """The texts of the constructors of one row: one more for each input that may be left out."""
     words = inputs.split()
     least = sum(not word.endswith("?") for word in words)
@@ -68,7 +106,7 @@ def constructors(name, row, inputs, given_last, values):
         given = [f"const OutputVector& {names[0]}" if is_list else f"const Output<Node>& {each}" for each in names] + given_last
         one = "explicit " if len(given) == 1 or all("=" in each for each in given[1:]) else ""
         used = names[0] if is_list else "{" + ", ".join(names) + "}"
-        yield f'  {one}{name}({", ".join(given)})\n      : Op(ov::detail::make_op("{name}", {row}, {used}, {{{values}}})) {{}}\n'
+        yield f'  {one}{name}({", ".join(given)})\n      : {base}(ov::detail::make_op("{name}", {row}, {used}, {{{values}}})) {{}}\n'
 
 
 def structure(attributes, word):
@@ -107,6 +145,22 @@ def functions(name, parameter, attribute, kind):
     yield f'  void set_{shown}({type_of(kind)} value) {{ ov::detail::set_attribute(*this, "{attribute}", value); }}\n'
 
 
+def bases():
+    """The texts of the headers of classes between Op and operations."""
+    headers, header_of = {}, {"Op": "op/op"}
+    for line in BASES.strip().splitlines():
+        head, _, attributes, inside = ([part.strip() for part in line.split("|")] + ["", ""])[:4]
+        name, header, base = head.split()
+        texts = [f"  {inside}\n"] * bool(inside) + [text for each in parse(attributes) for text in functions(name, *each[:3])]
+        includes, body = headers.setdefault(header, (set(), []))
+        if header_of[base] != f"op/util/{header}":
+            includes.add(f'#include "openvino/{header_of[base]}.hpp"\n')
+        header_of[name] = f"op/util/{header}"
+        body.append(f"class OPENVINO_API {name} : public {base} {{\n public:\n  OPENVINO_OP(\"{name}\", \"util\", {base})\n" + "".join(texts) +
+                    f"\n protected:\n  explicit {name}(std::shared_ptr<Impl> impl) : {base}(std::move(impl)) {{}}\n}};\n")
+    return headers
+
+
 def read():
     classes = {}
     for line in (HERE / "ops.txt").read_text().splitlines():
@@ -128,7 +182,7 @@ def read():
             entry["inside"] += declared
             entry["functions"]["Attributes"] = all_of_it
             values, given = ", ".join(filter(None, [taken, values])), [f"const Attributes& {struct[1]}"] + given
-        entry["constructors"] += constructors(name, row, inputs, given, values)
+        entry["constructors"] += constructors(name, BASE_OF.get(name, ("Op", ""))[0], row, inputs, given, values)
         for begin, text in MORE.items():
             if name == begin or begin == "Reduce" and name.startswith(begin):
                 entry["functions"]["more"] = f"  {text}\n"
@@ -147,15 +201,23 @@ def write(path, text):
 def main():
     out = pathlib.Path(sys.argv[1])
     classes = read()
-    headers = {}
+    headers, includes = {}, {}
     for (version, row, name, header), entry in classes.items():
-        text = f"namespace {version} {{\nclass OPENVINO_API {name} : public Op {{\n public:\n  OPENVINO_OP(\"{name}\", \"opset{row}\")\n{entry['inside']}"
+        base, base_header = BASE_OF.get(name, ("Op", ""))
+        if base_header:
+            includes.setdefault(header, set()).add(f'#include "openvino/op/util/{base_header}.hpp"\n')
+        text = f"namespace {version} {{\nclass OPENVINO_API {name} : public {base} {{\n public:\n  OPENVINO_OP(\"{name}\", \"opset{row}\", {base})\n{entry['inside']}"
         text += "".join(entry["constructors"]) + "".join(entry["functions"].values())
-        text += f"  explicit {name}(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {{}}\n}};\n}}  // namespace {version}\n"
+        text += f"  explicit {name}(std::shared_ptr<Impl> impl) : {base}(std::move(impl)) {{}}\n}};\n}}  // namespace {version}\n"
         headers.setdefault(header, []).append(text)
     head = "// SPDX-License-Identifier: Apache-2.0\n// %s\n// Made by compat/openvino/ops.py.\n#pragma once\n\n"
+    for header, (above, texts) in bases().items():
+        write(out / f"openvino/op/util/{header}.hpp", head % "What operations of one kind derive from." + "".join(sorted(above)) +
+              '#include "openvino/op/util/make.hpp"\n\nnamespace ov {\nnamespace op {\nnamespace util {\n' + "".join(texts) +
+              "}  // namespace util\n}  // namespace op\n}  // namespace ov\n")
     for header, texts in headers.items():
-        write(out / f"openvino/op/{header}.hpp", head % "Operations for building models." + '#include "openvino/op/util/make.hpp"\n\nnamespace ov {\nnamespace op {\n'
+        write(out / f"openvino/op/{header}.hpp", head % "Operations for building models." + '#include "openvino/op/util/make.hpp"\n' +
+              "".join(sorted(includes.get(header, ()))) + '\nnamespace ov {\nnamespace op {\n'
               + "".join(texts) + "}  // namespace op\n}  // namespace ov\n")
     everything = sorted(list(classes) + BY_HAND, key=lambda each: (each[2], each[1]))
     write(out / "openvino/op/ops.hpp", head % "All operations." + "".join(f'#include "openvino/op/{each}.hpp"\n' for each in sorted({each[3] for each in everything})))

@@ -22,6 +22,8 @@
 #include <tenon/runtime/model_cache.hpp>
 #include <tenon/runtime/properties.hpp>
 
+#include <tenon/graph/small_floats.hpp>
+
 #include "convert.hpp"
 #include "device_values.hpp"
 
@@ -35,6 +37,8 @@ NotImplemented::~NotImplemented() = default;
 Busy::~Busy() = default;
 Cancelled::~Cancelled() = default;
 RuntimeAttribute::~RuntimeAttribute() = default;
+Any RuntimeAttribute::init(const std::shared_ptr<Node>&) const { return {}; }
+Any RuntimeAttribute::merge(const std::vector<std::shared_ptr<Node>>&) const { return {}; }
 
 std::string Exception::make_what(const char* file, int line, const char* check_string, const std::string& context_info,
                                  const std::string& explanation) {
@@ -331,5 +335,15 @@ std::ostream& operator<<(std::ostream& out, const std::map<std::string, Version>
   return out;
 }
 Version get_openvino_version() noexcept { return {"2026.4.1-tenon-" TENON_VERSION, "Tenon behind OpenVINO's API"}; }
+
+// ---------------------------------------------------------------- numbers of few bits
+#define OV_TENON_SMALL_FLOAT(name, type)                                                             \
+  name::operator float() const { return tenon::small_float_value(tenon::ElementType::type, bits_); } \
+  std::uint8_t name::rounded(float value) { return tenon::small_float_code(tenon::ElementType::type, value); }
+OV_TENON_SMALL_FLOAT(float8_e4m3, kF8E4M3)
+OV_TENON_SMALL_FLOAT(float8_e5m2, kF8E5M2)
+OV_TENON_SMALL_FLOAT(float8_e8m0, kF8E8M0)
+OV_TENON_SMALL_FLOAT(float4_e2m1, kF4E2M1)
+#undef OV_TENON_SMALL_FLOAT
 
 }  // namespace ov

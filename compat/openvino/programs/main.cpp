@@ -117,6 +117,9 @@ int main(int argc, char** argv) {
   run("building", building);
   run("attributes", attributes);
   run("frontends", frontends);
+  run("control flow", control_flow);
+  run("passes", passes);
+  run("rewriting", rewriting);
   std::cout.rdbuf(console);
   if (argc < 2) {
     std::cout << printed.str();

@@ -54,3 +54,6 @@ void dynamic_shapes();
 void building();
 void attributes();
 void frontends();
+void control_flow();
+void passes();
+void rewriting();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types, shapes, layouts, tensors, Any.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <tuple>
+
+#include <openvino/op/constant.hpp>
 
 #include "programs.hpp"
 
@@ -165,7 +168,31 @@ void any() {
 
 }  // namespace
 
+namespace {
+/// Codes of numbers between 0 and the largest, and what codes stand for.
+template <typename T>
+void small_float(const std::string& name, int codes) {
+  std::size_t rounded = 0, numbers = 0;
+  for (int code = 0; code < codes; ++code) {
+    const float value = T::from_bits(static_cast<std::uint8_t>(code));
+    if (!std::isfinite(value)) continue;
+    ++numbers;
+    for (const float factor : {0.97F, 1.0F, 1.02F, 1.0625F, 1.25F, 1.5F})
+      rounded = (rounded * 31 + T(value * factor).to_bits()) % 1000003;
+  }
+  line(name, ' ', numbers, ' ', rounded, ' ', T(0.3F), ' ', T(2.5F) + T(1.0F), ' ', T(3) * 2, ' ',
+       static_cast<int>(T(1.0F).to_bits()), ' ', T(1.0F) < T(4.0F), ' ', ov::element::from<T>(), ' ', sizeof(T));
+}
+}  // namespace
+
 void values() {
+  small_float<ov::float8_e4m3>("float8_e4m3", 256);
+  small_float<ov::float8_e5m2>("float8_e5m2", 256);
+  small_float<ov::float8_e8m0>("float8_e8m0", 254);
+  small_float<ov::float4_e2m1>("float4_e2m1", 16);
+  auto few = ov::op::v0::Constant::create(ov::element::f8e4m3, {3}, std::vector<ov::float8_e4m3>{0.5F, -2.0F, 448.0F});
+  line("constant ", few->get_byte_size(), ' ', few->cast_vector<float>()[1], ' ',
+       few->get_data_ptr<ov::float8_e4m3>()[2], ' ', static_cast<float>(few->cast_vector<ov::float8_e4m3>()[0]));
   types();
   shapes();
   tensors();

@@ -59,7 +59,7 @@ TEST_F(Migrate, SaysWhatAProjectUses) {
         "int main() {\n  ov::Core core;\n  core.add_extension(\"x\");\n"
         "  auto m = core.read_model(\"m.xml\");\n  opp::PrePostProcessor p(m);\n"
         "  core.set_property(\"CPU\", {{\"PERFORMANCE_HINT\", \"LATENCY\"}, ov::hint::num_requests(2)});\n"
-        "  m->remove_sink(nullptr);\n  ov::pass::MatcherPass* pass = nullptr;\n"
+        "  m->remove_sink(nullptr);\n  ov::pass::StreamSerialize* pass = nullptr;\n"
         "  auto mode = ov::op::v11::TopK::Mode::MAX;\n  ov::my_own();\n  ov::no_such_thing();\n}\n");
   write("src/own.hpp", "namespace ov { void my_own(); }\n");
   const json report = migrated(".", 1);
@@ -79,8 +79,8 @@ TEST_F(Migrate, SaysWhatAProjectUses) {
   EXPECT_EQ(state(report, "ov::hint::num_requests"), "there");
   EXPECT_EQ(state(report, "ov::op::v11::TopK::Mode::MAX"), "there");
   EXPECT_EQ(state(report, "ov::Model::remove_sink"), "absent");
-  EXPECT_EQ(state(report, "ov::pass::MatcherPass"), "absent");
-  EXPECT_NE(use(report, "ov::pass::MatcherPass").at("instead"), "");
+  EXPECT_EQ(state(report, "ov::pass::StreamSerialize"), "absent");
+  EXPECT_NE(use(report, "ov::pass::StreamSerialize").at("instead"), "");
   EXPECT_EQ(state(report, "ov::no_such_thing"), "absent");
   EXPECT_EQ(state(report, "ov::my_own"), "not used") << "the project declares it itself";
   EXPECT_EQ(state(report, "ov::Symbol"), "not used") << "in a comment and in texts alone";
@@ -94,7 +94,7 @@ TEST_F(Migrate, SaysWhatAProjectUses) {
 
   const Outcome text = tool("migrate .");
   EXPECT_EQ(text.status, 1);
-  for (const char* part : {"ov::pass::MatcherPass", "src/main.cpp:14", "-DOpenVINO_DIR=", "-ltenon_openvino_api",
+  for (const char* part : {"ov::pass::StreamSerialize", "src/main.cpp:14", "-DOpenVINO_DIR=", "-ltenon_openvino_api",
                            "differs", "find_package(OpenVINO REQUIRED COMPONENTS Runtime Threading)"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << " in\n" << text.out;
 }

@@ -267,8 +267,12 @@ def compare(api, generated, original):
         if header in headers:
             theirs.read(each)
     patterns = [each["name"] for each in entry.get("absent", [])]
+    of_bases = {name.rpartition("::")[2] for name, kind in ours.kinds.items()
+                if kind == "method" and name.startswith(("ov::op::util::SubGraphOp", "ov::op::util::VariableExtension"))}
     for name, kind in theirs.kinds.items():
-        if kind == "method" and name.startswith("ov::op::v") and "ov::Node::" + name.rpartition("::")[2] in ours.kinds:
+        if kind == "method" and name.startswith("ov::op::v") and name.rpartition("::")[2] in of_bases:
+            ours.kinds.setdefault(name, kind)  # Operations of a kind have it from their base.
+        if kind == "method" and name.startswith(("ov::op::v", "ov::op::util::")) and "ov::Node::" + name.rpartition("::")[2] in ours.kinds:
             ours.kinds.setdefault(name, kind)  # Every operation has it from its base.
     theirs.kinds = {name: kind for name, kind in theirs.kinds.items() if not name.startswith("std::")}
     hidden = [name for name in theirs.kinds if name not in ours.kinds and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
@@ -302,7 +306,9 @@ def use(api, generated, original):
         if original and name not in theirs.kinds or not (name.startswith(entry["namespace"] + "::") or kind == "macro"):
             continue
         closed = parent in names.closed or parent in theirs.closed
-        closed |= bool(original) and last in ("get_rt_info", "has_rt_info") and parent == "ov::Model"  # Some of the original's are private.
+        # Some of the original's are private.
+        closed |= bool(original) and parent == "ov::Model" and last in ("get_rt_info", "has_rt_info")
+        closed |= bool(original) and parent == "ov::op::util::SubGraphOp" and last in ("get_function", "set_function")
         if closed:
             left_out += 1
             continue

@@ -10,6 +10,7 @@
 
 #include "openvino/core/core_visibility.hpp"
 #include "openvino/core/model.hpp"
+#include "openvino/core/rt_info.hpp"
 
 namespace ov {
 

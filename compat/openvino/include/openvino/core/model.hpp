@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 #include "openvino/op/constant.hpp"
 #include "openvino/op/parameter.hpp"
 #include "openvino/op/result.hpp"
+#include "openvino/op/util/variable.hpp"
 
 namespace ov {
 
@@ -32,6 +34,17 @@ class OPENVINO_API Model : public std::enable_shared_from_this<Model> {
         const std::string& name = {});
   Model(const OutputVector& results, const SinkVector& sinks, const ParameterVector& parameters,
         const std::string& name = {});
+  Model(const ResultVector& results, const SinkVector& sinks, const ParameterVector& parameters,
+        const op::util::VariableVector& variables, const std::string& name = {});
+  Model(const OutputVector& results, const SinkVector& sinks, const ParameterVector& parameters,
+        const op::util::VariableVector& variables, const std::string& name = {});
+  Model(const ResultVector& results, const ParameterVector& parameters, const op::util::VariableVector& variables,
+        const std::string& name = {});
+  Model(const OutputVector& results, const ParameterVector& parameters, const op::util::VariableVector& variables,
+        const std::string& name = {});
+  /// Parameters are those that the results and sinks are computed from.
+  explicit Model(const OutputVector& results, const std::string& name = {});
+  Model(const OutputVector& results, const SinkVector& sinks, const std::string& name = {});
   virtual ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -91,6 +104,15 @@ class OPENVINO_API Model : public std::enable_shared_from_this<Model> {
   void add_parameters(const ParameterVector& parameters);
   void remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter);
   void add_sinks(const SinkVector& sinks);
+  /// The states of all ReadValue and Assign nodes, and what was added.
+  const op::util::VariableVector& get_variables() const;
+  void add_variables(const op::util::VariableVector& variables);
+  /// Takes back what was added.
+  void remove_variable(const op::util::Variable::Ptr& variable);
+  /// Null: the model has none of that name.
+  op::util::Variable::Ptr get_variable_by_id(const std::string& variable_id) const;
+  void replace_node(const std::shared_ptr<Node>& old, const std::shared_ptr<Node>& replacement);
+  void map_unordered_ops(const std::function<void(Node*)>& f) const;
   /// Computes with the reference kernels. @errors NotImplemented: an operation has none.
   bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <list>
 #include <memory>
@@ -24,6 +25,11 @@
 namespace ov {
 
 class AttributeVisitor;
+namespace pass {
+namespace pattern {
+class Matcher;
+}
+}  // namespace pass
 namespace op {
 struct AutoBroadcastSpec;
 }
@@ -110,6 +116,19 @@ class OPENVINO_API Node : public std::enable_shared_from_this<Node> {
   /// Computes with the reference kernel. @return false: there is none.
   virtual bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
   virtual bool evaluate(TensorVector& outputs, const TensorVector& inputs, const EvaluationContext& context) const;
+  /// Whether this node of a pattern matches an output of a model, and its inputs match.
+  virtual bool match_value(pass::pattern::Matcher* matcher, const Output<Node>& pattern_value,
+                           const Output<Node>& graph_value);
+  virtual bool match_node(pass::pattern::Matcher* matcher, const Output<Node>& graph_value);
+  virtual bool can_constant_fold(const OutputVector& inputs_values) const;
+  /// Computes from Constants. @return false: an input is none, or there is no kernel.
+  virtual bool constant_fold(OutputVector& output_values, const OutputVector& inputs_values);
+  virtual std::ostream& write_description(std::ostream& out, std::uint32_t depth = 0) const;
+  /// Notes of the program: a state is read before it is written, and nothing else needs an order.
+  const NodeVector& get_control_dependencies() const;
+  void add_control_dependency(std::shared_ptr<Node> node);
+  void remove_control_dependency(std::shared_ptr<Node> node);
+  void clear_control_dependencies();
   bool operator<(const Node& other) const;
 
   struct Impl;
@@ -131,6 +150,10 @@ class OPENVINO_API NodeValidationFailure : public AssertFailure {
   explicit NodeValidationFailure(const std::string& what_arg) : AssertFailure(what_arg) {}
   ~NodeValidationFailure() override;
 };
+
+/// @errors Exception: another number of inputs than the node has.
+OPENVINO_API void check_new_args_count(const Node* node, const OutputVector& new_args);
+OPENVINO_API std::string node_validation_failure_loc_string(const Node* node);
 
 }  // namespace ov
 

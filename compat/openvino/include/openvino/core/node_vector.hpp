@@ -20,7 +20,7 @@ using NodeVector = std::vector<std::shared_ptr<Node>>;
 using OutputVector = std::vector<Output<Node>>;
 using ParameterVector = std::vector<std::shared_ptr<op::v0::Parameter>>;
 using ResultVector = std::vector<std::shared_ptr<op::v0::Result>>;
-using SinkVector = NodeVector;
+using SinkVector = std::vector<std::shared_ptr<op::Sink>>;
 
 /// All outputs of the nodes.
 OPENVINO_API OutputVector as_output_vector(const NodeVector& args);

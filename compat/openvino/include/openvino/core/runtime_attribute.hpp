@@ -4,11 +4,16 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "openvino/core/core_visibility.hpp"
 #include "openvino/core/rtti.hpp"
 
 namespace ov {
+
+class Any;
+class AttributeVisitor;
+class Node;
 
 /// Kept in rt_info as long as the model lives; it is not written to files.
 class OPENVINO_API RuntimeAttribute {
@@ -17,7 +22,13 @@ class OPENVINO_API RuntimeAttribute {
   using Ptr = std::shared_ptr<RuntimeAttribute>;
   virtual ~RuntimeAttribute();
   virtual bool is_copyable() const { return true; }
+  virtual bool is_copyable(const std::shared_ptr<Node>&) const { return is_copyable(); }
+  virtual bool is_deterministic() const { return true; }
   virtual std::string to_string() const { return {}; }
+  /// What copies for one node make of several: none, unless the program says.
+  virtual Any init(const std::shared_ptr<Node>& node) const;
+  virtual Any merge(const std::vector<std::shared_ptr<Node>>& nodes) const;
+  virtual bool visit_attributes(AttributeVisitor&) { return false; }
 };
 
 }  // namespace ov

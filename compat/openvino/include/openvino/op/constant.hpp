@@ -5,11 +5,16 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <set>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "openvino/core/axis_set.hpp"
 #include "openvino/core/axis_vector.hpp"
+#include "openvino/core/coordinate.hpp"
+#include "openvino/core/coordinate_diff.hpp"
 #include "openvino/core/node.hpp"
 #include "openvino/core/rtti.hpp"
 #include "openvino/op/op.hpp"
@@ -71,7 +76,17 @@ class OPENVINO_API Constant : public Op {
   AxisVector get_axis_vector_val() const { return AxisVector(cast_vector<std::size_t>()); }
   Shape get_shape_val() const { return Shape(cast_vector<std::size_t>()); }
   Strides get_strides_val() const { return Strides(cast_vector<std::size_t>()); }
+  AxisSet get_axis_set_val() const {
+    const AxisVector axes = get_axis_vector_val();
+    return AxisSet(std::set<std::size_t>(axes.begin(), axes.end()));
+  }
+  Coordinate get_coordinate_val() const { return Coordinate(cast_vector<std::size_t>()); }
+  CoordinateDiff get_coordinate_diff_val() const { return CoordinateDiff(cast_vector<std::ptrdiff_t>()); }
   Tensor get_tensor_view() const;
+  /// Element `index` as text, packed elements counted one by one.
+  std::string convert_value_to_string(std::size_t index) const;
+  std::vector<std::string> get_value_strings() const;
+  bool get_all_data_elements_bitwise_identical() const;
 
  private:
   template <typename T>

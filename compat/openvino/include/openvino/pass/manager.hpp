@@ -13,36 +13,38 @@
 namespace ov {
 namespace pass {
 
-class Manager {
+/// Types and shapes are inferred again behind each pass that changed the model.
+class OPENVINO_API Manager {
  public:
-  Manager() = default;
-  explicit Manager(std::string) {}
-  template <typename T, typename... Args>
+  Manager();
+  virtual ~Manager();
+  explicit Manager(std::string name);
+  explicit Manager(std::shared_ptr<PassConfig> pass_config, std::string name = "UnnamedManager");
+  explicit Manager(const PassConfig& pass_config, std::string name = "UnnamedManager");
+
+  template <typename T, bool Enable = true, class... Args>
   std::shared_ptr<T> register_pass(Args&&... args) {
     auto made = std::make_shared<T>(std::forward<Args>(args)...);
-    passes_.push_back(made);
+    register_pass_instance(made);
+    if (!Enable && !config_->template is_enabled<T>()) config_->template disable<T>();
     return made;
   }
-  std::shared_ptr<ModelPass> register_pass_instance(std::shared_ptr<ModelPass> pass) {
-    passes_.push_back(pass);
-    return pass;
-  }
+  std::shared_ptr<PassBase> register_pass_instance(std::shared_ptr<PassBase> pass);
   /// @return Whether a pass changed the model.
-  bool run_passes(const std::shared_ptr<Model>& model) {
-    bool changed = false;
-    for (const std::shared_ptr<ModelPass>& pass : passes_) {
-      const bool by_this = pass->run_on_model(model);
-      if (by_this && validates_) model->validate_nodes_and_infer_types();
-      changed |= by_this;
-    }
-    return changed;
-  }
-  /// Whether types and shapes are inferred again after each pass that changed the model.
-  void set_per_pass_validation(bool validates) { validates_ = validates; }
+  bool run_passes(const std::shared_ptr<Model>& model);
+  /// Whether passes that are registered from now on are followed by an inference of types and shapes.
+  void set_per_pass_validation(bool new_state) { validates_ = new_state; }
+  std::shared_ptr<PassConfig> get_pass_config() { return config_; }
 
  private:
+  struct Entry {
+    std::shared_ptr<PassBase> pass;
+    bool validates = true;
+  };
+  std::string name_ = "UnnamedManager";
+  std::shared_ptr<PassConfig> config_ = std::make_shared<PassConfig>();
   bool validates_ = true;
-  std::vector<std::shared_ptr<ModelPass>> passes_;
+  std::vector<Entry> passes_;
 };
 
 }  // namespace pass

@@ -14,6 +14,10 @@
 #include "openvino/core/except.hpp"
 #include "openvino/core/type/bfloat16.hpp"
 #include "openvino/core/type/float16.hpp"
+#include "openvino/core/type/float4_e2m1.hpp"
+#include "openvino/core/type/float8_e4m3.hpp"
+#include "openvino/core/type/float8_e5m2.hpp"
+#include "openvino/core/type/float8_e8m0.hpp"
 
 namespace ov {
 namespace element {
@@ -102,6 +106,14 @@ constexpr Type from() {
     return f32;
   else if constexpr (std::is_same_v<T, double>)
     return f64;
+  else if constexpr (std::is_same_v<T, float8_e4m3>)
+    return f8e4m3;
+  else if constexpr (std::is_same_v<T, float8_e5m2>)
+    return f8e5m2;
+  else if constexpr (std::is_same_v<T, float8_e8m0>)
+    return f8e8m0;
+  else if constexpr (std::is_same_v<T, float4_e2m1>)
+    return f4e2m1;
   else if constexpr (std::is_same_v<T, std::string>)
     return string;
   else {

@@ -93,6 +93,7 @@ class Variable {
  private:
   VariableInfo info_;
 };
+using VariableVector = std::vector<std::shared_ptr<Variable>>;
 
 struct InterpolateBase {
   enum class InterpolateMode { NEAREST, LINEAR, LINEAR_ONNX, CUBIC, BILINEAR_PILLOW, BICUBIC_PILLOW };

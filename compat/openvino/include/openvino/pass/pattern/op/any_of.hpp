@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of any class of which one input matches.
+#pragma once
+
+#include <memory>
+
+#include "openvino/core/node.hpp"
+#include "openvino/pass/pattern/op/pattern.hpp"
+
+namespace ov {
+namespace pass {
+namespace pattern {
+namespace op {
+class OPENVINO_API AnyOf : public Pattern {
+ public:
+  OPENVINO_RTTI("patternAnyOf")
+  template <typename T>
+  AnyOf(const element::Type& type, const PartialShape& s, const T& pred, const OutputVector& wrapped_values)
+      : Pattern(wrapped_values, Predicate(pred)) {
+    OPENVINO_ASSERT(wrapped_values.size() == 1, "AnyOf expects exactly one argument");
+    set_output_type(0, type, s);
+  }
+  template <typename T>
+  AnyOf(const element::Type& type, const PartialShape& s, const T& pred, const NodeVector& wrapped_values)
+      : AnyOf(type, s, pred, as_output_vector(wrapped_values)) {}
+  template <typename T>
+  AnyOf(const Output<Node>& node, const T& pred, const OutputVector& wrapped_values)
+      : AnyOf(node.get_element_type(), node.get_partial_shape(), pred, wrapped_values) {}
+  template <typename T>
+  AnyOf(const std::shared_ptr<Node>& node, const T& pred, const NodeVector& wrapped_values)
+      : AnyOf(Output<Node>(node), pred, as_output_vector(wrapped_values)) {}
+  bool match_value(Matcher* matcher, const Output<Node>& pattern_value, const Output<Node>& graph_value) override;
+};
+}  // namespace op
+}  // namespace pattern
+}  // namespace pass
+}  // namespace ov

@@ -15,9 +15,12 @@ import os as _os
 import sys as _sys
 from typing import Any as _Any, Optional as _Optional
 
-if _sys.version_info < (3, 12):  # Newer ones know which modules are for the main interpreter alone.
-    _interpreters = __import__("_xxsubinterpreters")
-
+try:
+    _interpreters = __import__("_interpreters" if _sys.version_info >= (3, 13) else "_xxsubinterpreters")
+except ImportError:
+    pass  # Such a Python makes none.
+else:
+    # One that shares the process's lock would be let in, and break the module for the main interpreter.
     if _interpreters.get_current() != _interpreters.get_main():
         raise ImportError("tenon works in the main interpreter of a process alone, and this is a subinterpreter")
 

@@ -97,7 +97,7 @@ class Walk {
   /// What is known of a value.
   struct Value {
     bool is_constant = false;
-    int bits = 0;                ///< Of an element, as the device holds it.
+    int bits = 0;                ///< Size of an element, as the device holds it.
     std::uint64_t elements = 0;  ///< For constants: of the one that it was made from.
     NpuLayer* maker = nullptr;   ///< Null for inputs and constants.
     bool is_on_chip = false;

@@ -21,11 +21,11 @@ enum class NpuEngine : std::uint8_t {
 const char* name(NpuEngine engine);
 
 struct NpuLayer {
-  std::string name, type;  ///< Of the node of the model; nodes computed in passing are in `fused`.
+  std::string name, type;  ///< As the node of the model has them; nodes computed in passing are in `fused`.
   std::vector<std::string> fused;
   NpuEngine engine = NpuEngine::kMatrix;
   bool in_8_bits = false;           ///< Its operands are; otherwise it computes in f16.
-  std::uint64_t multiply_adds = 0;  ///< Of the layer as it is.
+  std::uint64_t multiply_adds = 0;  ///< The layer as it is.
   std::uint64_t padded = 0;         ///< The same with channels rounded up to what the engine takes at once.
   std::uint64_t elements = 0;       ///< What vector units work on.
   std::uint64_t read_bytes = 0, written_bytes = 0;  ///< From and to the machine's memory, in the types of the device.

@@ -74,7 +74,7 @@ class NpuPace : public NpuGraph {
   double expected_ms_ = 0;
 };
 
-constexpr double kSlackMs = 80;  ///< Of a busy machine.
+constexpr double kSlackMs = 80;  ///< What a busy machine may add.
 
 TEST_F(NpuPace, AnInferenceTakesAsLongAsEstimated) {
   const auto graph = paced(6);
@@ -86,7 +86,7 @@ TEST_F(NpuPace, AnInferenceTakesAsLongAsEstimated) {
 }
 
 TEST_F(NpuPace, InferencesShareTheTiles) {
-  const auto on_two = paced(2);  // Of six.
+  const auto on_two = paced(2);  // The device has six tiles.
   const double once = expected_ms_;
   EXPECT_LT(ms_of(on_two, 3), once + kSlackMs) << "three side by side";
   EXPECT_GE(ms_of(on_two, 4), 2 * once) << "the fourth waits for tiles";

@@ -15,7 +15,7 @@ namespace util {
 
 class OPENVINO_API VariableExtension {
  public:
-  /// Of nodes of models that were read: made of their attributes. Model::get_variables() makes one of all nodes with the same name.
+  /// A variable of a model that was read is made of its node's attributes. Model::get_variables() makes one variable of all nodes with the same name.
   virtual std::shared_ptr<Variable> get_variable() const;
   /// The node's attributes become the variable's. @errors Exception: null.
   virtual void set_variable(const std::shared_ptr<Variable>& variable);

@@ -546,12 +546,14 @@ void Infer::end(std::uint32_t stream, Output& output) {
     if (!running_.empty()) finish_one();
     emit_done(output);
   }
-  // Sources come and go: what a stream had does not stay.
+  // Sources come and go: pictures and requests of a stream do not stay.
   const struct Forget {
     Infer& infer;
     std::uint32_t stream;
     ~Forget() {
-      infer.streams_.erase(stream);
+      Stream& state = infer.streams_.at(stream);
+      state.idle = Frame();
+      state.stage.reset();
       std::erase_if(infer.slots_, [&](const auto& slot) { return slot->stream == stream && !slot->is_busy; });
     }
   } forget{*this, stream};

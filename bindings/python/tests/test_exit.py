@@ -135,7 +135,7 @@ print(round((time.perf_counter() - begin) * 1000), "numpy" in sys.modules)
 
 
 def test_subinterpreters_are_refused(python):
-    """Both kinds: with a lock of their own (3.14's concurrent.interpreters, 3.13's _interpreters), and with the process's lock."""
+    """Both those with a lock of their own and those that share the lock of the process."""
     tries = "try:\\n  import tenon\\nexcept ImportError as error: print('refused', error)\\nelse: print('let in')"
     out = python(f"""
 import tenon

@@ -134,6 +134,13 @@ VideoConvertParams::Part VideoConvertParams::part_of(const FrameInfo& in) const 
 
 FrameInfo VideoConvertParams::result_of(const FrameInfo& in) const {
   const Part part = part_of(in);
+  const auto keeps = [](std::uint32_t wanted, std::uint32_t extent, std::uint32_t whole) {
+    return (wanted == 0 || wanted == whole) && extent == whole;
+  };
+  // Nothing changes: the same picture, whose matrix and range may be unknown, and whose extents odd.
+  if ((!format_ || *format_ == in.format) && keeps(width_, part.width, in.width_px) &&
+      keeps(height_, part.height, in.height_px))
+    return in;
   FrameInfo out = in;
   if (format_) out.format = *format_;
   const bool was_rgb = format_info(in.format).model == ColourModel::kRgb;

@@ -277,6 +277,18 @@ TEST(ConvertUpright, FollowsPicturesWhoseDirectionChanges) {
   }
 }
 
+TEST(ConvertUpright, WhatIsUprightAlreadyIsNotTouched) {
+  for (const Frame& frame : {plain({kI420, 64, 32}, {90, 100, 200}), plain({kNv12, 63, 31}, {90, 100})}) {
+    std::uint64_t moved = 1;
+    const std::string width = std::to_string(frame.info().width_px);
+    const Frame same = through(frame, convert({{"upright", "true"}, {"width", width}}), moved);
+    ASSERT_TRUE(same);
+    EXPECT_EQ(moved, 0u);
+    EXPECT_EQ(same.info(), frame.info());
+    EXPECT_EQ(same.plane(0).data(), frame.plane(0).data());
+  }
+}
+
 TEST(ConvertUpright, PixelsThatAreNotSquareAreTurnedToo) {
   StreamInfo info;
   info.frame = lying(Rotation::k90).info();

@@ -129,6 +129,11 @@ def test_turned_videos_may_be_had_as_they_lie(turned, turn):
     assert lying.numpy().shape == stored.shape and differ(lying.numpy(), stored) < 30
 
 
+def test_upright_pictures_are_not_copied_to_be_upright(turned):
+    with tn.open(turned(four_colours(), 0), upright=True) as video:
+        assert len(list(video)) == 2 and sum(each["copied"] + each["converted"] for each in video.stats) == 0
+
+
 def test_boxes_fit_upright_arrays(turned):
     def find(frame):
         frame.add_detection((32, 0, 64, 24), "green")

@@ -91,11 +91,16 @@ def passed(log: str):
     moves on each day, counts as whole."""
     for suite, test in re.findall(r"^\[ +OK \] ([\w/]+)\.(\w+)", log, re.M):
         yield plain(suite, test)
-    for part in re.split(r"^-{58}$", log, flags=re.M):
-        if "\nNote: This is test shard" in part:
-            yield from listed(re.search(r'^Command: "([^"]+)"', part, re.M)[1])
+    program, is_part = "", False
+    for part in re.split(r"^-{58}$", log, flags=re.M):  # The command of a test, its output, its result.
+        command = re.search(r'^Command: "([^"]+)"', part, re.M)
+        if command:
+            program, is_part = command[1], False
+        is_part = is_part or "\nNote: This is test shard" in part
         if "\nTest Passed.\n" in part or "\nTest Pass Reason:\nRequired regular expression found." in part:
             yield from re.findall(r'^"([\w.-]+)" end time:', part, re.M)
+            if is_part:
+                yield from listed(program)
 
 
 def missed_tests(name, checklist, ran):

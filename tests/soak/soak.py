@@ -7,7 +7,8 @@ the process has must not grow.
 
 Each second it notes the process's memory, descriptors and threads, and the latency of the model's node. Three times a minute all sources and
 clients go for five seconds: what is there then must not grow. It writes soak.svg and soak.json, and fails where a slope of these moments
-(Theil-Sen, over the last two thirds) is above its bound, or the pipeline ends by itself. Needs ffmpeg for its clips.
+(Theil-Sen, over the last two thirds) is above its bound, the pipeline ends by itself or does not stop, or no source came. Needs ffmpeg for
+its clips.
 """
 import argparse
 import json
@@ -205,7 +206,7 @@ def main():
             times.append(at)
             samples.append({**tool.sample(), "rests": since is not None and chaos.rests_since == since and time.monotonic() - since > 2})
             time.sleep(max(0.0, 1 - (time.monotonic() - begin - at)))
-        ended = tool.process.poll()
+        ended, is_complete = tool.process.poll(), chaos.is_alive()
         chaos.ends.set()
         chaos.join(timeout=30)
         stop_begin = time.monotonic()
@@ -214,6 +215,7 @@ def main():
             tool.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             tool.process.kill()
+            tool.process.wait()
         stop_s = time.monotonic() - stop_begin
     plot(given.out / "soak.svg", times, samples)
     resting = [(at, sample) for at, sample in zip(times, samples) if sample["rests"] and at > times[-1] / 3]
@@ -223,6 +225,10 @@ def main():
     bad = [f"{name}: {slopes[name]:+.2f} a minute, at most {bound:g}" for name, bound in BOUNDS.items() if slopes[name] > bound]
     if ended is not None:
         bad.append(f"the pipeline ended by itself with {ended}")
+    elif tool.process.returncode < 0:
+        bad.append(f"the stop took {stop_s:.0f} s and ended by signal {-tool.process.returncode}")
+    if not is_complete or "POST 201" not in chaos.counts:
+        bad.append("sources did not come and go until the end: nothing was tested")
     told = {"seconds": round(times[-1], 1), "slopes_per_minute": {name: round(value, 3) for name, value in slopes.items()}, "counts": chaos.counts,
             "at_rest": [{name: sample[name] for name in BOUNDS} for _, sample in (resting[0], resting[-1])], "seconds_to_stop": round(stop_s, 2), "bad": bad}
     (given.out / "soak.json").write_text(json.dumps({**told, "times": times, "samples": samples}))

@@ -582,7 +582,9 @@ gboolean Filter::src_query(GstQuery* query) {
 }
 
 void Filter::arm() {
-  if (alarm_) alarm_->set(transform()->due());
+  if (!alarm_) return;
+  // Its thread starts here, which may fail.
+  if (!guarded(During::kStream, [&] { alarm_->set(transform()->due()); })) flow_ = GST_FLOW_ERROR;
 }
 
 /// Called in the alarm's thread. It does the same as when a frame comes.

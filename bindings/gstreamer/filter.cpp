@@ -412,7 +412,7 @@ GstFlowReturn Filter::branch_buffer(std::uint32_t branch, gs::BufferPtr buffer, 
 
 void Filter::branch_ended(std::uint32_t branch) {
   const StreamLock lock(sink_);
-  if (!element_) return;
+  if (!is_open_) return;  // open() tells the element.
   guarded(During::kStream, [&] { transform()->end_branch(kStream, branch, *this); });
   if (last_event_ && branches_->all_ended()) {
     end(false);

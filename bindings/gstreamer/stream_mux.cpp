@@ -196,7 +196,7 @@ GstFlowReturn StreamMux::push(GstAggregatorPad* pad, GstClockTime time) {
     known->add(metadata::Source{name(), number_of(pad), sequence_++});
     buffer.reset(gst_buffer_make_writable(buffer.release()));
     gs::write_metadata(*known, *info, buffer.get());
-    GST_BUFFER_PTS(buffer.get()) = time;
+    if (GST_BUFFER_PTS_IS_VALID(buffer.get())) GST_BUFFER_PTS(buffer.get()) = time;
     GST_BUFFER_DTS(buffer.get()) = GST_CLOCK_TIME_NONE;
   });
   if (!is_marked) return GST_FLOW_ERROR;

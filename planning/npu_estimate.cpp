@@ -55,6 +55,9 @@ std::uint64_t count(const Shape& shape) {
   return elements;
 }
 
+/// Elements of the outer axes; there may be none in the last one.
+std::uint64_t rows_of(const Shape& shape) { return count(Shape(shape.begin(), shape.end() - 1)); }
+
 /// What a layer multiplies: `rows` results of `depth` products each, for `columns` channels.
 struct Products {
   std::uint64_t rows = 0, depth = 0, columns = 0;
@@ -252,10 +255,10 @@ class Walk {
     return {};
   }
 
-  /// @param first  Index of the filter's first axis of channels: 1 behind groups, or 0 and 1.
+  /// @param kind  1: the filter is [out, in, ...]; 2: [groups, out, in, ...]. @param positions  The shape whose positions meet the filter.
   static Products of_filter(const Node& node, std::size_t kind, const Shape& positions) {
     const Shape& filter = node.get_input_shape(1);
-    const std::size_t axes = kind + 1;  // [out, in, ...] or [groups, out, in, ...].
+    const std::size_t axes = kind + 1;
     const std::uint64_t groups = kind == 2 ? filter[0] : 1;
     Products products;
     products.rows = positions[0] * groups;
@@ -267,7 +270,7 @@ class Walk {
     if (node.get_type_name() == std::string_view("ConvolutionBackpropData") ||
         node.get_type_name() == std::string_view("GroupConvolutionBackpropData"))
       std::swap(products.columns, products.depth);
-    if (products.columns == 1 && products.depth == 1) {
+    if (products.columns == 1 && products.depth == 1 && groups > 0) {
       products.rows /= groups;
       products.columns = groups;
       products.is_depthwise = true;
@@ -302,7 +305,7 @@ class Walk {
 
   static std::vector<Products> of_attention(const Node& node) {
     const Shape &query = node.get_input_shape(0), &key = node.get_input_shape(1), &value = node.get_input_shape(2);
-    const std::uint64_t rows = count(query) / query.back(), keys = key[key.size() - 2];
+    const std::uint64_t rows = rows_of(query), keys = key[key.size() - 2];
     Products scores, sums;
     scores.rows = rows, scores.depth = query.back(), scores.columns = keys;
     sums.rows = rows, sums.depth = keys, sums.columns = value.back();
@@ -319,7 +322,7 @@ class Walk {
     for (const std::size_t input : {first, first + 1}) {
       const Shape& weights = node.get_input_shape(input);
       Products each;
-      each.rows = count(x) / x.back() * (is_sequence ? weights[0] : 1);
+      each.rows = rows_of(x) * (is_sequence ? weights[0] : 1);
       each.columns = weights[weights.size() - 2];
       each.depth = weights.back();
       products.push_back(each);

@@ -156,6 +156,21 @@ TEST(NpuEstimate, SoftmaxRunsOnVectorUnits) {
   EXPECT_NEAR(estimate.layers[0].compute_ns, 64'000 / (1.3 * 2 * 16), 0.1);
 }
 
+TEST(NpuEstimate, TensorsWithoutElementsHaveNoProducts) {
+  const auto picture = input(Shape{1, 0, 10, 10}), filter = input(Shape{0, 1, 1, 3, 3}), words = input(Shape{1, 4, 0});
+  const auto depthwise =
+      make_node("GroupConvolution", 1, {picture->output(0), filter->output(0)},
+                {{"strides", {1, 1}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"dilations", {1, 1}}});
+  const auto attention = make_node("ScaledDotProductAttention", 13,
+                                   {words->output(0), words->output(0), words->output(0)}, {{"causal", false}});
+  for (const auto& model :
+       {model_of(depthwise->output(0), {picture, filter}), model_of(attention->output(0), {words})}) {
+    const auto estimate = estimate_on_npu(*model, platform(4000), 1);
+    ASSERT_EQ(estimate.layers.size(), 1U);
+    EXPECT_EQ(estimate.layers[0].multiply_adds, 0U);
+  }
+}
+
 TEST(NpuEstimate, SaysWhatItCannotEstimate) {
   const auto x = input(PartialShape{Dimension(), 16});
   const auto relu = make_node("Relu", 1, {x->output(0)});

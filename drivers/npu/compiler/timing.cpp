@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The estimate as integers, so that a binary has the same bytes everywhere.
+#include <algorithm>
 #include <cmath>
 
 #include <tenon/core/error.hpp>
@@ -8,7 +9,6 @@
 namespace tenon::npu::compiler {
 namespace {
 
-constexpr std::uint64_t kMaxLayers = 1 << 20;
 constexpr std::uint64_t kMaxPs = std::uint64_t{1} << 52;  ///< Over an hour.
 
 std::uint64_t in_ps(double ns) {
@@ -20,7 +20,7 @@ std::uint64_t in_ps(double ns) {
 
 std::chrono::nanoseconds Timing::inference() const {
   std::uint64_t ps = 0;
-  for (const TimedLayer& layer : layers) ps += layer.ps();
+  for (const TimedLayer& layer : layers) ps = std::min(ps + layer.ps(), kMaxPs);
   return std::chrono::nanoseconds(ps / 1000);
 }
 
@@ -53,8 +53,8 @@ void write(store::TableWriter& writer, const Timing& timing) {
 Timing read_timing(store::TableReader& reader) {
   Timing timing;
   timing.unknown = reader.text();
-  timing.load = std::chrono::nanoseconds(static_cast<std::int64_t>(reader.number(kMaxPs)));
-  timing.layers.resize(reader.number(kMaxLayers));
+  timing.load = std::chrono::nanoseconds(static_cast<std::int64_t>(reader.number(kMaxPs / 1000)));
+  timing.layers.resize(reader.count());
   for (TimedLayer& layer : timing.layers) {
     layer.name = reader.text();
     layer.type = reader.text();

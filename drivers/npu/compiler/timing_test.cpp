@@ -32,6 +32,25 @@ TEST(Timing, SaysWhyItIsNotKnown) {
   EXPECT_THAT(program->timing().unknown, HasSubstr("shape that is not known"));
 }
 
+TEST(Timing, NumbersOfABinaryAreBounded) {
+  const auto damaged = [](const std::string&) { throw Error(Code::kDataLoss, "damaged"); };
+  const auto table = [](std::uint64_t load_ns, std::uint64_t layers) {
+    store::TableWriter writer;
+    writer.text("");
+    writer.number(load_ns);
+    writer.number(layers);
+    return std::move(writer).bytes();
+  };
+  for (const std::string& bytes : {table(std::uint64_t{1} << 52, 0), table(0, std::uint64_t{1} << 60)}) {
+    store::TableReader reader(bytes, damaged);
+    EXPECT_THROW(read_timing(reader), Error);
+  }
+  constexpr std::uint64_t kHourPs = 3'600'000'000'000'000;
+  Timing timing;
+  timing.layers.resize(10'000, {"layer", "MatMul", planning::NpuEngine::kMatrix, kHourPs, 0});
+  EXPECT_LT(timing.inference(), std::chrono::hours(2)) << "the sum is bounded, too";
+}
+
 TEST(Timing, ThePlatformFiveThousandAndTenHasThreeTiles) {
   const auto program = program_of(*small_model(), "--config NPU_PLATFORM=\"5010\"");
   EXPECT_EQ(program->settings().target.platform.number, 5010U);

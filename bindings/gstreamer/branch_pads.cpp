@@ -16,20 +16,11 @@ namespace gst_plugin {
 namespace gs = tenon::gstreamer;
 
 GstPad* BranchPads::request(GstPadTemplate* like, const gchar* name) {
-  std::string text = name ? name : "";
+  const std::string text = name_of_new_pad(object_, name, "sink_");
+  if (text.empty()) return nullptr;
   bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    const auto is_taken = [&](const std::string& wanted) {
-      const std::unique_ptr<GstPad, decltype(&gst_object_unref)> pad(
-          gst_element_get_static_pad(object_, wanted.c_str()), &gst_object_unref);
-      return pad != nullptr;
-    };
-    for (std::size_t i = 0; text.empty(); ++i) {
-      std::string next = "sink_" + std::to_string(i);
-      if (!is_taken(next)) text = std::move(next);
-    }
-    if (is_taken(text)) return nullptr;
     is_first = !std::exchange(has_first_, true);
   }
   if (is_first) {

@@ -119,6 +119,16 @@ elements::AnyElement Host::make() const {
   return elements::make_element(kind_.element, kind_.translate ? kind_.translate(texts) : texts, environment);
 }
 
+std::string name_of_new_pad(GstElement* object, const gchar* wanted, const std::string& prefix) {
+  const auto is_free = [object](const std::string& name) {
+    return !gstreamer::ObjectPtr<GstPad>(gst_element_get_static_pad(object, name.c_str()));
+  };
+  if (wanted) return is_free(wanted) ? wanted : "";
+  for (int i = 0;; ++i) {
+    if (std::string name = prefix + std::to_string(i); is_free(name)) return name;
+  }
+}
+
 void depend_on_modules(GstPlugin* plugin) {
   Dl_info library{};
   const auto place = reinterpret_cast<const void*>(&elements::known_elements);

@@ -153,6 +153,10 @@ inline GstElementClass* parent_class(GstElement* object) {
 /// Long name, classification and description, as gst-inspect-1.0 shows them.
 void describe_class(GstElementClass* element_class, const Kind& kind, const char* classification);
 
+/// The name for a pad that is requested. @param wanted  As GStreamer gives it; null: the first free one. @param prefix  "sink_".
+/// @return Empty: there is a pad of that name.
+std::string name_of_new_pad(GstElement* object, const gchar* wanted, const std::string& prefix);
+
 /// GStreamer caches the contents of a plugin. This makes it scan the plugin again when modules of elements are added or removed.
 void depend_on_modules(GstPlugin* plugin);
 

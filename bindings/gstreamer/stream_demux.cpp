@@ -68,16 +68,8 @@ void StreamDemux::init_class(GstElementClass* element_class, Kind& kind) {
 }
 
 GstPad* StreamDemux::request(GstPadTemplate* like, const gchar* name) {
-  std::string text = name ? name : "";
-  const auto is_taken = [&](const std::string& wanted) {
-    const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(object(), wanted.c_str()));
-    return static_cast<bool>(pad);
-  };
-  for (int i = 0; text.empty(); ++i) {
-    std::string next = "src_" + std::to_string(i);
-    if (!is_taken(next)) text = std::move(next);
-  }
-  if (is_taken(text)) return nullptr;
+  const std::string text = name_of_new_pad(object(), name, "src_");
+  if (text.empty()) return nullptr;
   GstPad* const pad = gst_pad_new_from_template(like, text.c_str());
   gst_pad_set_active(pad, TRUE);
   // A pad that comes late has the stream's begin, caps and segment all the same.

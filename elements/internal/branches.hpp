@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/elements/internal/insist.hpp>
+
 namespace tenon {
 inline namespace v1 {
 namespace elements {
@@ -27,7 +29,7 @@ class Branches {
   template <typename Act, typename EndBranch>
   void take(Message message, Act act, EndBranch end_branch) {
     One& own = all_[message.branch];
-    if (must_wait(message)) return own.waiting.push_back(std::move(message));
+    if (must_wait(message)) return insist([&] { own.waiting.push_back(std::move(message)); });
     step(std::move(message), act, end_branch);
     for (bool goes_on = true; goes_on;) {
       goes_on = false;

@@ -12,6 +12,18 @@
 namespace tenon {
 inline namespace v1 {
 namespace vision {
+namespace {
+
+template <typename Cameras>
+auto& camera_of(Cameras& all, std::uint32_t number) {
+  const auto found = all.find(number);
+  if (found == all.end())
+    throw Error(Code::kNotFound,
+                "gallery: there is no camera " + std::to_string(number) + "; add_camera() gives the numbers");
+  return found->second;
+}
+
+}  // namespace
 
 Gallery::Gallery(const GalleryOptions& options) : options_(options) {
   const auto check = [](float value, const char* name) {
@@ -110,8 +122,8 @@ void Gallery::know_new(Camera& camera, Clock::time_point now, std::span<const Se
 void Gallery::find(std::uint32_t camera, Clock::time_point now, std::span<const Seen> seen,
                    std::vector<std::int64_t>& ids) {
   const std::lock_guard lock(mutex_);
+  Camera& own = camera_of(cameras_, camera);
   forget([&](const Object& one) { return now - one.seen > options_.keep; });
-  Camera& own = cameras_.at(camera);
   ids.assign(seen.size(), -1);
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const bool says = read(seen[i].features);
@@ -127,7 +139,7 @@ void Gallery::find(std::uint32_t camera, Clock::time_point now, std::span<const 
 
 std::int64_t Gallery::id_of(std::uint32_t camera, std::int64_t track) const {
   const std::lock_guard lock(mutex_);
-  const Camera& ids = cameras_.at(camera);
+  const Camera& ids = camera_of(cameras_, camera);
   const auto found = ids.find(track);
   return found == ids.end() ? -1 : found->second;
 }

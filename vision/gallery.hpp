@@ -48,9 +48,9 @@ class TENON_API Gallery {
     std::span<const float> features = {};  ///< Empty, or zeros: none in this picture.
   };
   /// The ids of the tracks in the next picture of a camera; -1: it has had no features yet. Ids begin at 1 and are never used again. Features
-  /// of another length than before forget all objects. @param ids  One for each of `seen`.
+  /// of another length than before forget all objects. @param ids  One for each of `seen`. @errors kNotFound: no such camera.
   void find(std::uint32_t camera, Clock::time_point now, std::span<const Seen> seen, std::vector<std::int64_t>& ids);
-  /// The id that the track has; -1: none.
+  /// The id that the track has; -1: none. @errors as find()
   std::int64_t id_of(std::uint32_t camera, std::int64_t track) const;
   /// Objects that are known.
   std::size_t size() const;

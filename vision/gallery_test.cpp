@@ -107,6 +107,10 @@ TEST(Gallery, RefusesWhatCannotBe) {
   tenon::vision::GalleryOptions options;
   options.most = 0;
   EXPECT_THROW(Gallery{options}, tenon::Error);
+  Cameras c;
+  c.gallery.remove_camera(c.door);
+  EXPECT_THROW(c.see(c.door, {{1, look(0)}}), tenon::Error);
+  EXPECT_THROW(c.gallery.id_of(c.door, 1), tenon::Error);
 }
 
 }  // namespace gallery_test

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -225,26 +226,35 @@ class Publisher::State {
     room_.notify_all();
   }
 
-  /// The thread's loop. Waits for connections, messages and fences, until the first deadline.
+  /// The thread's loop.
   void serve(const std::stop_token& stop) {
     std::vector<pollfd> entries;
     while (!stop.stop_requested()) {
-      entries.clear();
-      entries.push_back({wake_.get(), POLLIN, 0});
-      entries.push_back({listener_.fd(), POLLIN, 0});
-      const Deadline until = add_entries(entries);
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-      (void)::poll(entries.data(), entries.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
-      if (entries[0].revents) {
-        eventfd_t none = 0;
-        (void)::eventfd_read(wake_.get(), &none);
+      try {
+        serve_once(entries);
+      } catch (const std::bad_alloc&) {  // The next round finds what this one left.
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
-      if (entries[1].revents) accept();
-      const Lock lock(mutex_);
-      for (const auto& one : subscriptions_)
-        if (!one->is_gone) look_after(*one);
-      if (!is_publishing_) std::erase_if(subscriptions_, [](const auto& one) { return one->is_gone; });
     }
+  }
+
+  /// Waits for connections, messages and fences, until the first deadline.
+  void serve_once(std::vector<pollfd>& entries) {
+    entries.clear();
+    entries.push_back({wake_.get(), POLLIN, 0});
+    entries.push_back({listener_.fd(), POLLIN, 0});
+    const Deadline until = add_entries(entries);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    (void)::poll(entries.data(), entries.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
+    if (entries[0].revents) {
+      eventfd_t none = 0;
+      (void)::eventfd_read(wake_.get(), &none);
+    }
+    if (entries[1].revents) accept();
+    const Lock lock(mutex_);
+    for (const auto& one : subscriptions_)
+      if (!one->is_gone) look_after(*one);
+    if (!is_publishing_) std::erase_if(subscriptions_, [](const auto& one) { return one->is_gone; });
   }
 
   Deadline add_entries(std::vector<pollfd>& entries) {

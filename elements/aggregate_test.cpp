@@ -97,6 +97,10 @@ struct Seen {
     const std::lock_guard lock(mutex);
     return times[stream].size();
   }
+  std::vector<std::set<std::string>> classes_of(std::uint32_t stream) {
+    const std::lock_guard lock(mutex);
+    return classes[stream];
+  }
 };
 
 void run(Pipeline& pipeline) {
@@ -234,7 +238,7 @@ TEST(Aggregate, SourcesThatAreAddedPassTheBranches) {
     const std::uint32_t stream = pipeline.add_source(cars("more", 15));
     while (seen.count(stream) < 15 && Clock::now() < soon()) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(seen.count(stream), 15u);
-    for (const auto& classes : seen.classes[stream]) EXPECT_THAT(classes, ElementsAre("quick", "slow"));
+    for (const auto& classes : seen.classes_of(stream)) EXPECT_THAT(classes, ElementsAre("quick", "slow"));
     EXPECT_TRUE(pipeline.remove_source("more", soon()));
   }
   pipeline.stop(soon());

@@ -547,16 +547,10 @@ void Infer::end(std::uint32_t stream, Output& output) {
     emit_done(output);
   }
   // Sources come and go: pictures and requests of a stream do not stay.
-  const struct Forget {
-    Infer& infer;
-    std::uint32_t stream;
-    ~Forget() {
-      Stream& state = infer.streams_.at(stream);
-      state.idle = Frame();
-      state.stage.reset();
-      std::erase_if(infer.slots_, [&](const auto& slot) { return slot->stream == stream && !slot->is_busy; });
-    }
-  } forget{*this, stream};
+  Stream& state = streams_.at(stream);
+  state.idle = Frame();
+  state.stage.reset();
+  std::erase_if(slots_, [&](const auto& slot) { return slot->stream == stream && !slot->is_busy; });
   rethrow_failure(stream);
 }
 

@@ -270,10 +270,8 @@ class WebServer::State {
     if (one.phase == Connection::Phase::kAnswer && !send(one)) return false;
     if (one.phase != Connection::Phase::kClosing) return true;
     std::array<char, 4096> ignored;
-    ssize_t size = 0;
-    while ((size = ::recv(one.socket.get(), ignored.data(), ignored.size(), 0)) > 0) {
-    }
-    return size < 0 && (errno == EAGAIN || errno == EINTR);
+    const ssize_t size = ::recv(one.socket.get(), ignored.data(), ignored.size(), 0);
+    return size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR));
   }
 
   static bool receive(Connection& one, std::string& request) {

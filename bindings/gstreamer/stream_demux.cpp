@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tenonstreamdemux: each source's buffers of a joined stream on a pad of their own.
-#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include <gst/base/gstflowcombiner.h>
 

@@ -3,7 +3,6 @@
 #include <tenon/elements/analysis/track.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
 
 #include <tenon/core/error.hpp>

@@ -30,7 +30,7 @@ namespace detail {
 
 /// A described element as a GstBaseTransform. It is made when its properties and caps are known; each buffer is a GSTFrame, and what the
 /// element puts out becomes a buffer that keeps its frame until GStreamer has read it.
-/// @thread as GstBaseTransform: properties from any thread, all else from the streaming one.
+/// @thread The element is called by one thread at a time: GStreamer asks for caps by any, and does all else by the streaming one.
 class GstElementShim {
  public:
   struct Object {
@@ -87,14 +87,9 @@ class GstElementShim {
     };
   }
   static void instance_init(GTypeInstance* instance, gpointer g_class) {
-    const GTypeQuery query = [&] {
-      GTypeQuery found;
-      g_type_query(G_TYPE_FROM_CLASS(g_class), &found);
-      return found;
-    }();
     auto* const object = reinterpret_cast<Object*>(instance);
-    object->shim =
-        new GstElementShim(object->base, *static_cast<const ElementDesc*>(g_type_get_qdata(query.type, desc_quark())));
+    const auto* desc = static_cast<const ElementDesc*>(g_type_get_qdata(G_TYPE_FROM_CLASS(g_class), desc_quark()));
+    object->shim = new GstElementShim(object->base, *desc);
   }
   static GQuark desc_quark() { return g_quark_from_static_string("tenon-dlstreamer-element"); }
 
@@ -173,6 +168,7 @@ class GstElementShim {
   GstCaps* other_caps(GstPadDirection direction, GstCaps* caps, GstCaps* filter) {
     GstCaps* found = nullptr;
     try {
+      const std::lock_guard lock(_calls);
       make();
       if (_inplace) {
         found = gst_caps_ref(caps);
@@ -211,6 +207,7 @@ class GstElementShim {
     return gst_caps_fixate(other);
   }
   void configure(GstCaps* in, GstCaps* out) {
+    const std::lock_guard lock(_calls);
     make();
     _input = gst_caps_to_frame_info(in);
     const bool is_video = gst_structure_has_name(gst_caps_get_structure(in, 0), "video/x-raw");
@@ -246,6 +243,7 @@ class GstElementShim {
       throw std::runtime_error("it is neither a Transform nor a TransformInplace, which GStreamer needs");
   }
   void drop() {
+    const std::lock_guard lock(_calls);
     _inplace.reset();
     _transform.reset();
     _context.reset();
@@ -270,6 +268,7 @@ class GstElementShim {
   }
   /// Takes the buffer over. @return the buffer that goes on.
   GstBuffer* process(GstBuffer* in) {
+    const std::lock_guard lock(_calls);
     using BufferPtr = tenon::gstreamer::BufferPtr;
     if (_inplace) {
       const auto frame = wrapped(gst_buffer_make_writable(in), true);
@@ -302,8 +301,9 @@ class GstElementShim {
 
   GstBaseTransform& _base;
   const ElementDesc& _desc;
-  std::mutex _mutex;
+  std::mutex _mutex;  ///< Of the parameters.
   AnyMap _params;
+  std::mutex _calls;  ///< Of all below.
   ContextPtr _context;
   TransformPtr _transform;
   TransformInplacePtr _inplace;

@@ -201,6 +201,9 @@ TEST_F(DlsGstPlugin, WhatIsNoDescriptionIsRefused) {
   ElementDesc none = sums;
   none.magic = 1;
   EXPECT_FALSE(register_element_gst_plugin(&none, nullptr));
+  ElementDesc without_caps = sums;
+  without_caps.output_info = MAKE_FRAME_INFO_VECTOR({{MediaType::Audio}});
+  EXPECT_FALSE(register_element_gst_plugin(&without_caps, nullptr));
 }
 
 }  // namespace dls_gst_plugin_test

@@ -91,6 +91,12 @@ class GstElementShim {
     const auto* desc = static_cast<const ElementDesc*>(g_type_get_qdata(G_TYPE_FROM_CLASS(g_class), desc_quark()));
     object->shim = new GstElementShim(object->base, *desc);
   }
+  /// @errors std::exception: the description has frames without caps.
+  static GstCaps* template_caps(const ElementDesc& desc, GstPadDirection direction) {
+    const auto& infos = direction == GST_PAD_SINK ? desc.input_info : desc.output_info;
+    if (!infos || infos().empty()) return gst_caps_new_any();
+    return all_caps_of(infos());
+  }
   static GQuark desc_quark() { return g_quark_from_static_string("tenon-dlstreamer-element"); }
 
  private:
@@ -155,14 +161,12 @@ class GstElementShim {
     return caps;
   }
   static GstCaps* all_caps_of(const FrameInfoVector& infos) {
-    GstCaps* caps = gst_caps_new_empty();
-    for (const FrameInfo& info : infos) caps = gst_caps_merge(caps, caps_of(info));
-    return caps;
-  }
-  static GstCaps* template_caps(const ElementDesc& desc, GstPadDirection direction) {
-    const auto& infos = direction == GST_PAD_SINK ? desc.input_info : desc.output_info;
-    if (!infos || infos().empty()) return gst_caps_new_any();
-    return all_caps_of(infos());
+    tenon::gstreamer::CapsPtr caps(gst_caps_new_empty());
+    for (const FrameInfo& info : infos) {
+      GstCaps* const each = caps_of(info);
+      caps.reset(gst_caps_merge(caps.release(), each));
+    }
+    return caps.release();
   }
   /// What the other pad may have: an element in place changes nothing, another one is asked.
   GstCaps* other_caps(GstPadDirection direction, GstCaps* caps, GstCaps* filter) {
@@ -316,11 +320,19 @@ class GstElementShim {
 }  // namespace dlstreamer
 
 /// Makes a GStreamer element of the description's name, with a property for each parameter. The description lives as long as the process.
-/// @return FALSE, with a warning: no description, or GStreamer refuses the name.
+/// @return FALSE, with a warning: no description, frames that have no caps, or GStreamer refuses the name.
 inline gboolean register_element_gst_plugin(const dlstreamer::ElementDesc* element, GstPlugin* plugin) {
   using dlstreamer::detail::GstElementShim;
   if (!element || element->magic != dlstreamer::ElementDescMagic || element->name.empty()) {
     g_warning("register_element_gst_plugin: a description is null, or has no magic number or no name");
+    return FALSE;
+  }
+  try {
+    // Where GStreamer asks for them, no exception may leave.
+    for (const GstPadDirection direction : {GST_PAD_SINK, GST_PAD_SRC})
+      gst_caps_unref(GstElementShim::template_caps(*element, direction));
+  } catch (const std::exception& error) {
+    g_warning("register_element_gst_plugin: %s: %s", std::string(element->name).c_str(), error.what());
     return FALSE;
   }
   const std::string name(element->name), type_name = "GstDls_" + name;

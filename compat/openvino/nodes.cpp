@@ -538,6 +538,8 @@ std::vector<std::string> Constant::get_value_strings() const {
     for (const std::string& text : get_vector<std::string>()) texts.push_back(text);
   } else if (get_element_type().is_real()) {
     for (const double value : cast_vector<double>()) texts.push_back(text_of(value));
+  } else if (get_element_type() == element::u64) {  // As std::int64_t, the upper half would be negative.
+    for (const std::uint64_t value : get_vector<std::uint64_t>()) texts.push_back(std::to_string(value));
   } else {
     for (const std::int64_t value : cast_vector<std::int64_t>()) texts.push_back(std::to_string(value));
   }

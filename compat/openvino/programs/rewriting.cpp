@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs ask models and nodes for when they change them: states, constants, kinds of operations.
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -96,6 +97,9 @@ void constants() {
   line("texts ", whole->convert_value_to_string(1), ' ', numbers->get_all_data_elements_bitwise_identical(), ' ',
        whole->get_all_data_elements_bitwise_identical(), ' ', whole->get_axis_set_val().size(), ' ',
        whole->get_coordinate_val(), ' ', whole->get_coordinate_diff_val());
+  const std::uint64_t most = ~std::uint64_t{0};
+  const void* const bytes = &most;
+  line("most ", std::make_shared<Constant>(ov::element::u64, ov::Shape{1}, bytes)->convert_value_to_string(0));
   auto sum = std::make_shared<ov::op::v1::Add>(numbers, numbers);
   ov::OutputVector folded(1);
   line("folded ", sum->constant_fold(folded, sum->input_values()));

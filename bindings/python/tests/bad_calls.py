@@ -60,16 +60,6 @@ def released():
     return view
 
 
-def accumulating_model():
-    """A model with a state."""
-    x = tn.Parameter("f32", [1, 2])
-    start = tn.Constant("f32", [1, 2], [0.0, 0.0])
-    read = tn.make_node("ReadValue", [start], {"variable_id": "sum", "variable_type": tn.Type.f32, "variable_shape": tn.PartialShape([1, 2])}, "opset6")
-    total = tn.make_node("Add", [x, read])
-    tn.make_node("Assign", [total], {"variable_id": "sum"}, "opset6")
-    return x, read, total
-
-
 def profiled():
     """What a request took."""
     request = tn.compile_model(relu_model(), "CPU", {"PERF_COUNT": True}).create_infer_request()

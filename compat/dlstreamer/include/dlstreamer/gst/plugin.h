@@ -307,7 +307,7 @@ class GstElementShim {
   const ElementDesc& _desc;
   std::mutex _mutex;  ///< Of the parameters.
   AnyMap _params;
-  std::mutex _calls;  ///< Of all below.
+  std::recursive_mutex _calls;  ///< Of all below; an element may query the pads of its own GstElement.
   ContextPtr _context;
   TransformPtr _transform;
   TransformInplacePtr _inplace;

@@ -305,9 +305,9 @@ class GstElementShim {
 
   GstBaseTransform& _base;
   const ElementDesc& _desc;
-  std::mutex _mutex;  ///< Of the parameters.
+  std::mutex _mutex;  ///< Guards the parameters.
   AnyMap _params;
-  std::recursive_mutex _calls;  ///< Of all below; an element may query the pads of its own GstElement.
+  std::recursive_mutex _calls;  ///< Guards all below; an element may query the pads of its own GstElement.
   ContextPtr _context;
   TransformPtr _transform;
   TransformInplacePtr _inplace;

@@ -59,7 +59,7 @@ TEST_F(Commands, HelpOfEachNamesItsOptions) {
 }
 
 TEST_F(Commands, CompileEstimatesTheTimeOnAnNpu) {
-  const auto estimate = [](const std::string& platform) {
+  const auto estimate = [this](const std::string& platform) {
     const Outcome done = tool("compile '" + model("demo.onnx") + "' --json --estimate " + platform);
     EXPECT_EQ(done.status, 0) << done.err;
     return json::parse(done.out).at("estimate");

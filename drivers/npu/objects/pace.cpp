@@ -16,6 +16,17 @@ constexpr std::uint64_t kSliceNs = 1'000'000;
 constexpr std::uint64_t kSpinNs = 80'000;
 constexpr double kMaxFactor = 1e6;
 
+bool wait_until(std::uint64_t end_ns, bool (*stop)(void*), void* context) noexcept {
+  Futex never;
+  for (std::uint64_t now = now_ns(); now < end_ns; now = now_ns()) {
+    if (stop && stop(context)) return false;
+    const std::uint64_t left = end_ns - now;
+    if (left > kSpinNs)
+      never.wait([](std::uint32_t) { return false; }, Deadline::in(std::min(left - kSpinNs, kSliceNs)), 0);
+  }
+  return true;
+}
+
 }  // namespace
 
 Pace::Pace() noexcept {
@@ -39,20 +50,19 @@ Pace& Pace::get() noexcept {
   return pace;
 }
 
+std::uint64_t Pace::end_ns(std::uint64_t begin_ns, std::uint64_t estimated_ns) const noexcept {
+  return begin_ns + static_cast<std::uint64_t>(std::llround(factor_ * static_cast<double>(estimated_ns)));
+}
+
 bool Pace::hold(std::uint64_t begin_ns, std::uint64_t estimated_ns, bool (*stop)(void*), void* context) noexcept {
-  const std::uint64_t end_ns =
-      begin_ns + static_cast<std::uint64_t>(std::llround(factor_ * static_cast<double>(estimated_ns)));
-  std::uint64_t now = now_ns();
+  const std::uint64_t end = end_ns(begin_ns, estimated_ns);
   paced_.fetch_add(1, std::memory_order_relaxed);
-  if (now > end_ns) late_.fetch_add(1, std::memory_order_relaxed);
-  Futex never;
-  for (; now < end_ns; now = now_ns()) {
-    if (stop && stop(context)) return false;
-    const std::uint64_t left = end_ns - now;
-    if (left > kSpinNs)
-      never.wait([](std::uint32_t) { return false; }, Deadline::in(std::min(left - kSpinNs, kSliceNs)), 0);
-  }
-  return true;
+  if (now_ns() > end) late_.fetch_add(1, std::memory_order_relaxed);
+  return wait_until(end, stop, context);
+}
+
+void Pace::hold_loading(std::uint64_t begin_ns, std::uint64_t estimated_ns) noexcept {
+  (void)wait_until(end_ns(begin_ns, estimated_ns), nullptr, nullptr);
 }
 
 }  // namespace tenon::npu

@@ -18,16 +18,19 @@ class Pace {
   bool is_on() const noexcept { return factor_ > 0; }
   double factor() const noexcept { return factor_; }
 
-  /// Waits until what began at `begin_ns` has taken as long as it should. @param stop  Asked every millisecond; may be null.
+  /// Waits until an inference that began at `begin_ns` has taken as long as it should, and counts it. @param stop  Asked every millisecond; may be null.
   /// @return false if it ended the wait.
   bool hold(std::uint64_t begin_ns, std::uint64_t estimated_ns, bool (*stop)(void*), void* context) noexcept;
+  /// The same for loading a graph, which is not counted.
+  void hold_loading(std::uint64_t begin_ns, std::uint64_t estimated_ns) noexcept;
 
   std::uint64_t paced() const noexcept { return paced_.load(std::memory_order_relaxed); }
-  /// How many took longer than they should, since this machine was slower.
+  /// How many inferences took longer than they should, since this machine was slower.
   std::uint64_t late() const noexcept { return late_.load(std::memory_order_relaxed); }
 
  private:
   Pace() noexcept;
+  std::uint64_t end_ns(std::uint64_t begin_ns, std::uint64_t estimated_ns) const noexcept;
   double factor_ = 0;
   std::atomic<std::uint64_t> paced_{0}, late_{0};
 };

@@ -249,7 +249,7 @@ ze_result_t ProgramGraph::initialize() noexcept {
     const std::uint64_t begin_ns = now_ns();
     program_->load();
     if (Pace& pace = Pace::get(); pace.is_on())
-      (void)pace.hold(begin_ns, static_cast<std::uint64_t>(program_->timing().load.count()), nullptr, nullptr);
+      pace.hold_loading(begin_ns, static_cast<std::uint64_t>(program_->timing().load.count()));
     const std::lock_guard lock(mutex_);
     account_constants();
     return ZE_RESULT_SUCCESS;

@@ -159,13 +159,23 @@ class Walk {
     for (std::size_t i = 0; i < node.get_output_size(); ++i) values_[{&node, i}] = inputs[0];
   }
 
+  /// Whether nothing else reads the value, nor what it is a view of.
+  static bool is_read_once(Output<Node> value) {
+    while (value.get_target_inputs().size() == 1) {
+      const Node& node = *value.get_node();
+      if (!is_view(node) || node.get_input_size() == 0) return true;
+      value = node.input_value(0);
+    }
+    return false;
+  }
+
   /// The layer that computes the node in passing: it made an operand of the node's size, and nothing else reads that.
   NpuLayer* fused_into(const Node& node, const std::vector<Value>& inputs) const {
     if (!is_in_passing(node)) return nullptr;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       NpuLayer* const maker = inputs[i].maker;
       const auto source = node.input_value(i);
-      if (maker && maker->engine == NpuEngine::kMatrix && source.get_target_inputs().size() == 1 &&
+      if (maker && maker->engine == NpuEngine::kMatrix && is_read_once(source) &&
           count(source.get_shape()) == count(node.get_output_shape(0)))
         return maker;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a model would take on an NPU, layer by layer, from the NPU's published figures: a roofline with memory on the chip. It
-// knows no compiler's schedule; docs/guide/npu_estimate.md says what it leaves out, and how far it is from Intel's own cost model.
+// knows no compiler's schedule; docs/guide/npu_estimate.md says what it leaves out.
 #pragma once
 
 #include <cstdint>

@@ -156,6 +156,20 @@ TEST(NpuEstimate, SoftmaxRunsOnVectorUnits) {
   EXPECT_NEAR(estimate.layers[0].compute_ns, 64'000 / (1.3 * 2 * 16), 0.1);
 }
 
+TEST(NpuEstimate, WhatElseReadsAResultKeepsNodesApart) {
+  const auto x = input(Shape{1, 16, 8, 8});
+  const auto conv = convolution(x, filled(element::f32, {16, 16, 1, 1}));
+  const auto pattern = std::make_shared<op::v0::Constant>(element::i64, Shape{3}, std::vector<double>{1, 16, 64});
+  const auto view = make_node("Reshape", 1, {conv->output(0), pattern->output(0)}, {{"special_zero", false}});
+  const auto relu = make_node("Relu", 1, {view->output(0)});
+  EXPECT_EQ(estimate_on_npu(*model_of(relu->output(0), {x}), platform(4000), 1).layers.size(), 1U);
+  const Model both(OutputVector{relu->output(0), conv->output(0)}, ParameterVector{x}, "both");
+  const auto estimate = estimate_on_npu(both, platform(4000), 1);
+  ASSERT_EQ(estimate.layers.size(), 2U);
+  EXPECT_TRUE(estimate.layers[0].fused.empty());
+  EXPECT_EQ(estimate.layers[1].type, "Relu");
+}
+
 TEST(NpuEstimate, TensorsWithoutElementsHaveNoProducts) {
   const auto picture = input(Shape{1, 0, 10, 10}), filter = input(Shape{0, 1, 1, 3, 3}), words = input(Shape{1, 4, 0});
   const auto depthwise =

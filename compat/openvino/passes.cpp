@@ -53,6 +53,7 @@ bool MatcherPass::apply(std::shared_ptr<Node> node) {
 }
 
 std::shared_ptr<MatcherPass> GraphRewrite::add_matcher(const std::shared_ptr<MatcherPass>& pass) {
+  OPENVINO_ASSERT(pass, "add_matcher of null");
   pass->set_pass_config(get_pass_config());
   m_matchers.push_back(pass);
   return pass;
@@ -101,7 +102,9 @@ Manager::Manager() = default;
 Manager::~Manager() = default;
 Manager::Manager(std::string name) : name_(std::move(name)) {}
 Manager::Manager(std::shared_ptr<PassConfig> pass_config, std::string name)
-    : name_(std::move(name)), config_(std::move(pass_config)) {}
+    : name_(std::move(name)), config_(std::move(pass_config)) {
+  OPENVINO_ASSERT(config_, "the configuration of passes is null");
+}
 Manager::Manager(const PassConfig& pass_config, std::string name)
     : Manager(std::make_shared<PassConfig>(pass_config), std::move(name)) {}
 std::shared_ptr<PassBase> Manager::register_pass_instance(std::shared_ptr<PassBase> pass) {

@@ -20,7 +20,7 @@ class OPENVINO_API GraphRewrite : public ModelPass {
  public:
   OPENVINO_MODEL_PASS_RTTI("ov::pass::GraphRewrite")
   GraphRewrite() = default;
-  explicit GraphRewrite(const std::shared_ptr<MatcherPass>& pass) { m_matchers.push_back(pass); }
+  explicit GraphRewrite(const std::shared_ptr<MatcherPass>& pass) { add_matcher(pass); }
   template <typename T, bool Enabled = true, class... Args,
             std::enable_if_t<std::is_base_of_v<MatcherPass, T>, bool> = true>
   std::shared_ptr<T> add_matcher(Args&&... args) {

@@ -326,13 +326,14 @@ int main_of(const std::vector<Work>& all, int count, char** arguments) {
     std::cerr << "no work \"" << options.work << "\"; list has the names\n";
     return 2;
   }
-  int code = 2;
+  std::optional<int> code;
   Options part = options;
   if (options.kind == "all") part.seconds /= static_cast<double>(work->kinds.size());
   for (const CallKind kind : work->kinds)
-    if (options.kind == "all" || name_of(kind) == options.kind) code = std::max(code % 2, run(*work, kind, part));
-  if (code == 2) std::cerr << "no kind \"" << options.kind << "\" of this work; list has them\n";
-  return code;
+    if (options.kind == "all" || name_of(kind) == options.kind)
+      code = std::max(code.value_or(0), run(*work, kind, part));
+  if (!code) std::cerr << "no kind \"" << options.kind << "\" of this work; list has them\n";
+  return code.value_or(2);
 }
 
 }  // namespace tenon_test

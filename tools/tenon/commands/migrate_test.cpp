@@ -122,11 +122,11 @@ TEST_F(Migrate, DlStreamer) {
   write("CMakeLists.txt",
         "pkg_check_modules(DLSTREAMER dl-streamer REQUIRED)\ninclude_directories(${DLSTREAMER_INCLUDE_DIRS})\n");
   write("m.cpp",
-        "#include \"dlstreamer/vaapi/context.h\"\n#include <dlstreamer/gst/plugin.h>\nusing namespace dlstreamer;\n"
+        "#include \"dlstreamer/vaapi/context.h\"\n#include <dlstreamer/gst/allocator.h>\nusing namespace dlstreamer;\n"
         "VAAPIContextPtr c = VAAPIContext::create(nullptr);\n");
   const json report = migrated(".", 1);
   EXPECT_EQ(state(report, "dlstreamer/vaapi/context.h"), "there");
-  EXPECT_EQ(state(report, "dlstreamer/gst/plugin.h"), "absent");
+  EXPECT_EQ(state(report, "dlstreamer/gst/allocator.h"), "absent");
   EXPECT_EQ(state(report, "dlstreamer::VAAPIContextPtr"), "there");
   EXPECT_EQ(state(report, "pkg_check_modules(dl-streamer)"), "there");
 }

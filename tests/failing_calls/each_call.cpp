@@ -187,13 +187,17 @@ std::string more_than(const Census& before, const Work& work, CallKind kind, lon
   const Census after = settled_census(before);
   if (after.descriptors <= before.descriptors && after.threads <= before.threads && after.bytes <= before.bytes)
     return {};
-  const Growth failing = growth_of([&] { (void)try_once(work, kind, number); });
-  if (!failing.is_more_than({0, 0, 0})) return {};
-  const Growth plain = growth_of([&] {
-    work.run();
-    work.run();
-  });
-  if (!failing.is_more_than(plain)) return {};
+  Growth failing;
+  for (int measurement = 0; measurement < 3;
+       ++measurement) {  // A driver's own threads grow now and then; a leak grows each time.
+    failing = growth_of([&] { (void)try_once(work, kind, number); });
+    if (!failing.is_more_than({0, 0, 0})) return {};
+    const Growth plain = growth_of([&] {
+      work.run();
+      work.run();
+    });
+    if (!failing.is_more_than(plain)) return {};
+  }
   return "each failure leaves " + std::to_string(failing.descriptors) + " descriptors, " +
          std::to_string(failing.threads) + " threads, " + std::to_string(failing.bytes) + " bytes";
 }

@@ -5,9 +5,9 @@
     failing_calls.py PROGRAM [--seconds S] [--only WORK] [--kind KIND]
 
 With --seconds the time is divided among all work, and calls are taken from all over it; a crash or a hang leaves the rest of that work
-untried, and work that needs a process for each call (first_...) is left out. Of more than eight works a quarter is taken where TENON_QUARTER
-names one, as CI does: starting a process for each takes longer than its calls. Without --seconds each call is tried, and the program goes on
-behind a call that ended it.
+untried, and work that needs a process for each call (first_...) is left out. If there are more than eight works and TENON_QUARTER is set, as
+in CI, that quarter of them is taken: starting a process for each takes longer than its calls. Without --seconds each call is tried, and the
+program goes on behind a call that ended it.
 """
 import argparse
 import os

@@ -42,7 +42,7 @@ struct Scene {
   std::map<std::uint32_t, std::vector<std::int64_t>> written;
   std::map<std::uint32_t, int> ends, opens;
   int finished = 0;
-  std::atomic<int> opened_sources{0};
+  std::atomic<int> opened_sources{0}, begun_writes{0};
   std::atomic<bool> is_held{false};
 };
 Scene* scene = nullptr;
@@ -148,6 +148,7 @@ class Recording final : public Sink {
     ++scene->opens[stream];
   }
   void write(std::uint32_t stream, const Frame& frame) override {
+    ++scene->begun_writes;
     while (scene->is_held && !is_interrupted_) std::this_thread::sleep_for(1ms);
     const std::lock_guard lock(scene->mutex);
     scene->written[stream].push_back(frame.timestamp_ns());
@@ -353,7 +354,7 @@ TEST_F(Pipelines, StopAtOnceDropsWhatIsInFlightAndInterrupts) {
   {
     Pipeline pipeline({{{"test"}, {"recording", "", {}, {}, QueueOptions{2}}}});
     pipeline.start();
-    while (pipeline.stats()[1].queued < 2) std::this_thread::sleep_for(1ms);
+    while (scene_.begun_writes < 1 || pipeline.stats()[1].queued < 2) std::this_thread::sleep_for(1ms);
     pipeline.stop(Clock::now() + 50ms);
     EXPECT_LE(scene_.written[0].size(), 2u);
     EXPECT_EQ(pipeline.stats()[1].frames_in, scene_.written[0].size());

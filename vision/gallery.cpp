@@ -63,7 +63,10 @@ void Gallery::forget(IsGone is_gone) {
 bool Gallery::read(std::span<const float> features) {
   const float square = std::inner_product(features.begin(), features.end(), features.begin(), 0.0f);
   if (!(square > 0) || !std::isfinite(square)) return false;
-  if (row_.size() != features.size()) forget([](const Object&) { return true; });  // Another model.
+  if (!objects_.empty() && row_.size() != features.size())
+    throw Error(Code::kInvalidArgument, "gallery: features of " + std::to_string(features.size()) +
+                                            " numbers, and those of its objects have " + std::to_string(row_.size()) +
+                                            "; cameras that share a gallery need the same model");
   row_.assign(features.begin(), features.end());
   for (float& value : row_) value /= std::sqrt(square);
   return true;

@@ -63,7 +63,8 @@ class OnnxReader {
     if (opsets_.empty()) invalid("imports no operation set");
     opsets_.emplace("", 1);  // A model may use other domains only.
     for (auto& function : *proto_.mutable_functions()) {
-      functions_.emplace(function_key(function, function.name()), &function);
+      if (!functions_.emplace(function_key(function, function.name()), &function).second)
+        invalid("has two functions '" + function.domain() + "." + function.name() + "'");
     }
     std::uint64_t in_file = 0;
     check_graph(proto_.graph(), 0, in_file);
@@ -498,6 +499,11 @@ class OnnxReader {
                                const OutputVector& inputs, int depth) {
     if (depth > kMaxFunctionDepth) {
       fail("functions call each other deeper than " + std::to_string(kMaxFunctionDepth) + " levels");
+    }
+    if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
+      fail("the function has " + std::to_string(function.input_size()) + " inputs and " +
+           std::to_string(function.output_size()) + " outputs, and the call " + std::to_string(call.input_size()) +
+           " and " + std::to_string(call.output_size()));
     }
     count_nodes(made_, function.node_size());
     schema::FunctionProto body = function;

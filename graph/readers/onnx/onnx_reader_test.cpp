@@ -291,10 +291,15 @@ TEST(OnnxReader, InlinesFunctionsOfTheModel) {
   alpha.set_type(schema::AttributeProto::FLOAT);
   alpha.set_f(0);
   EXPECT_THAT(values_of(evaluate(*b.read(), {floats({-5, 3}, {2})})[0]), ::testing::ElementsAre(0, -3));
+  call.add_input("x");
+  EXPECT_THAT(b.error().what(), HasSubstr("1 inputs and 1 outputs, and the call 2 and 1"));
+  call.mutable_input()->RemoveLast();
   // A function that calls itself must give an error, not a stack overflow.
   neg.set_op_type("NegElu");
   neg.set_domain("own");
   EXPECT_THAT(b.error().what(), HasSubstr("deeper than"));
+  *b.model.add_functions() = function;
+  EXPECT_THAT(b.error().what(), HasSubstr("two functions 'own.NegElu'"));
 }
 
 // Long chains must not use stack, neither when read nor when released.

@@ -561,6 +561,7 @@ TEST(FfmpegWriter, RefusesAtOpenWhatCannotBeWritten) {
   EXPECT_EQ(open(folder.file("out.m3u8"), info), Code::kUnimplemented);
   EXPECT_EQ(open(folder.file("out.mpd"), info), Code::kUnimplemented);
   EXPECT_EQ(open(folder.file("none/out%d.png"), info), Code::kNotFound);
+  EXPECT_EQ(open(folder.file("out%d.png"), info, "mpeg4"), Code::kInvalidArgument) << "files that are no pictures";
   EXPECT_EQ(open(folder.file("out.mp4"), {tenon::kI420, 0, 64}), Code::kInvalidArgument);
   EXPECT_EQ(open(folder.file("out.mp4"), info, "no-such-encoder"), Code::kUnimplemented);
   EXPECT_EQ(files_in(folder), 0u);

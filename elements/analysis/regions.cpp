@@ -88,6 +88,7 @@ void Regions::read_boxes(const std::string& text) {
                  {"label", [&](const Json& v, const Place& p) { region.object.label = text_of(v, p); }},
                  {"from_s", seconds(region.from_s)},
                  {"to_s", seconds(region.to_s)}});
+    if (region.to_s <= region.from_s) (place / i).refuse("is in no frame: 'to_s' must be greater than 'from_s'");
     if (!has_box) (place / i).refuse("has no box");
     regions_.push_back(std::move(region));
   }

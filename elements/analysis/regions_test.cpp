@@ -109,6 +109,7 @@ TEST_F(Regions, SaysWhatIsWrong) {
   EXPECT_THAT(refusal({{"boxes", R"([{"label": "x"}])"}}), HasSubstr("parameter 'boxes': /0: has no box"));
   EXPECT_THAT(refusal({{"boxes", R"([{"box": [1,2,3]}])"}}), HasSubstr("/0/box: must be four numbers"));
   EXPECT_THAT(refusal({{"boxes", R"([{"box": [5,2,3,4]}])"}}), HasSubstr("/0/box: has no area"));
+  EXPECT_THAT(refusal({{"boxes", R"([{"box": [1,2,3,4], "from_s": 5, "to_s": 1}])"}}), HasSubstr("/0: is in no frame"));
   EXPECT_THAT(refusal({{"file", file("{\"metadata\":[]}")}}), HasSubstr("line 1: has no timestamp_ns; match=order"));
   EXPECT_THAT(refusal({{"file", file("{\"timestamp_ns\":1,\"metadata\":[]}\n{]")}}), HasSubstr("line 2: "));
   EXPECT_THAT(refusal({{"file", file("[1]")}}), HasSubstr("line 1: is no line of the element 'json'"));

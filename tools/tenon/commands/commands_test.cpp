@@ -74,8 +74,10 @@ TEST_F(Commands, CompileEstimatesTheTimeOnAnNpu) {
   EXPECT_NEAR(sum, fast.at("us").get<double>(), 1e-6 * sum);
   const Outcome text = tool("compile '" + model("demo.onnx") + "' --estimate 5010");
   EXPECT_NE(text.out.find("on an NPU 5010 with 3 of 3 tiles"), std::string::npos) << text.out << text.err;
-  for (const char* wrong : {"--estimate 1234", "--estimate 4000:7", "--estimate fast", "--report x.html"})
+  for (const char* wrong :
+       {"--estimate 1234", "--estimate 4000:7", "--estimate fast", "--estimate ''", "--report x.html"})
     EXPECT_NE(tool("compile '" + model("demo.onnx") + "' " + wrong).status, 0) << wrong;
+  expect_one_message(tool("compile '" + model("demo.onnx") + "' --estimate 4000:1.5"), "the number of tiles, 1 to 6");
 }
 
 TEST_F(Commands, BenchMeasuresAndCounts) {

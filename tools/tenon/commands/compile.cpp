@@ -157,9 +157,11 @@ void add_compile(CLI::App& app) {
       "--dump-graph", options->dump,
       "Folder for the graph after each pass and for the steps that the device executes, as DOT and, if Graphviz is "
       "installed, as SVG");
-  command->add_option(
-      "--estimate", options->platform,
-      "Estimate the time and the memory traffic of each layer on an NPU: 3720, 4000 or 5010, or 4000:2 for two tiles");
+  command
+      ->add_option("--estimate", options->platform,
+                   "Estimate the time and the memory traffic of each layer on an NPU: 3720, 4000 or 5010, or 4000:2 "
+                   "for two tiles")
+      ->check([](const std::string& text) { return std::string(text.empty() ? "a platform is missing" : ""); });
   command->add_option("--report", options->report, "Write the estimate as an HTML page with a plot");
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);

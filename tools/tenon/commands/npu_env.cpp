@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -139,7 +140,10 @@ void add_npu_env(CLI::App& app) {
   command
       ->add_option("--pace", options->pace,
                    "An inference takes as long as estimated for the platform (1), or so many times as long (10)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(CLI::Range(0.0, 1e6))
+      ->check([](const std::string& text) {  // A range lets NaN through.
+        return std::string(std::isnan(std::strtod(text.c_str(), nullptr)) ? "is not a number" : "");
+      });
   command->add_option("--api-version", options->api_version,
                       "The version of Level Zero that the driver claims, 1.3 to 1.17; default: 1.13");
   command->add_flag("--as-hardware", options->as_hardware,

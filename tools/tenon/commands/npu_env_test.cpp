@@ -109,6 +109,7 @@ TEST_F(NpuEnv, RefusesWithOneMessage) {
   expect_one_message(npu_env(""), "needs a program");
   expect_one_message(npu_env("--print -- true"), "takes no program");
   expect_one_message(npu_env("--platfrom 4000 -- true"), "--platfrom");
+  expect_one_message(npu_env("--pace nan -- true"), "is not a number");
   expect_one_message(tool("npu-env --driver none.so -- true"), "no driver at none.so");
   write("text.so", "not a library");
   expect_one_message(tool("npu-env --driver text.so -- true"), "cannot be loaded");

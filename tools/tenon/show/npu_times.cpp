@@ -75,6 +75,9 @@ NpuTimes::NpuTimes(const Model& model, const std::string& platform) {
     throw Error(Code::kInvalidArgument, fmt::format("--estimate {}: no NPU of which figures are known; there are {}",
                                                     platform, known_platforms()));
   tiles_ = colon == std::string_view::npos ? platform_->latency_tiles : number_of(text.substr(colon + 1));
+  if (tiles_ < 0)
+    throw Error(Code::kInvalidArgument, fmt::format("--estimate {}: behind the colon is the number of tiles, 1 to {}",
+                                                    platform, platform_->max_tiles));
   estimate_ = planning::estimate_on_npu(model, *platform_, tiles_);
 }
 

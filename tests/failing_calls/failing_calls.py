@@ -4,8 +4,8 @@
 
     failing_calls.py PROGRAM [--seconds S] [--only WORK] [--kind KIND]
 
-With --seconds the time is divided among all work, and calls are taken from all over it; a crash or a hang leaves the rest of that work
-untried, and work that needs a process for each call (first_...) is left out. If there are more than eight works and TENON_QUARTER is set, as
+With --seconds the time is divided among all work, calls are taken from all over it, and of what they leave bytes are not counted; a crash or
+a hang leaves the rest of that work untried, and work that needs a process for each call (first_...) is left out. If there are more than eight works and TENON_QUARTER is set, as
 in CI, that quarter of them is taken: starting a process for each takes longer than its calls. Without --seconds each call is tried, and the
 program goes on behind a call that ended it.
 """

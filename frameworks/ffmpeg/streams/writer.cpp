@@ -17,11 +17,10 @@ namespace ffmpeg {
 
 namespace detail {
 
-/// Whether each of its pictures can be decoded alone.
-TENON_INLINE bool is_codec_of_pictures(const std::string& encoder) {
+/// Whether it gives each picture at once, as encoders of pictures do.
+TENON_INLINE bool encodes_pictures(const std::string& encoder) {
   const AVCodec* const codec = avcodec_find_encoder_by_name(encoder.c_str());
-  const AVCodecDescriptor* const known = codec ? avcodec_descriptor_get(codec->id) : nullptr;
-  return !known || (known->props & AV_CODEC_PROP_INTRA_ONLY) != 0;
+  return !codec || (codec->capabilities & AV_CODEC_CAP_DELAY) == 0;
 }
 
 }  // namespace detail
@@ -139,7 +138,7 @@ TENON_INLINE void Writer::begin(const std::filesystem::path& target) {
   if (makes_pictures_ && options.threads == 0) options.threads = 1;  // Each picture has an encoder of its own.
   encoder_.emplace(what(), info_, std::move(options), *container_, target.string());
   encoder_name_ = encoder_->name();
-  if (makes_pictures_ && !detail::is_codec_of_pictures(encoder_name_))
+  if (makes_pictures_ && !detail::encodes_pictures(encoder_name_))
     throw Error(Code::kInvalidArgument, what() + ": " + encoder_name_ +
                                             " makes pictures that need others, and here each is a file of its own; "
                                             "take an encoder of pictures (png, mjpeg), or leave the choice to FFmpeg");

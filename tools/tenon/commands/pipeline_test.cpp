@@ -390,6 +390,13 @@ TEST_F(WebPage, SourcesAreAddedAndRemovedByHttp) {
   const std::string second = R"({"element": "test", "name": "second", "parameters": {"live": true}, "like": "camera"})";
   EXPECT_THAT(request("POST", "/sources", second), HasSubstr("403 Forbidden")) << "without the token";
   EXPECT_THAT(request("POST", "/sources?token=wrong", second), HasSubstr("403 Forbidden"));
+  const auto end = Clock::now() + std::chrono::seconds(60);
+  // The page is there before the pipeline has started.
+  const auto has_begun = [&] {
+    const json all = sources();
+    return !all.empty() && all[0].at("frames") >= 1;
+  };
+  while (!has_begun() && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   const std::string added = request("POST", "/sources?" + token_, second);
   EXPECT_THAT(added, HasSubstr("201 Created"));
   EXPECT_EQ(json::parse(body_of(added)).at("stream"), 1);
@@ -397,7 +404,6 @@ TEST_F(WebPage, SourcesAreAddedAndRemovedByHttp) {
   EXPECT_THAT(request("POST", "/sources?" + token_, "{nonsense"), HasSubstr("400 Bad Request"));
   EXPECT_THAT(request("POST", "/sources?" + token_, std::string(70000, ' ')), HasSubstr("413"));
   EXPECT_THAT(request("PUT", "/sources?" + token_, second), HasSubstr("405"));
-  const auto end = Clock::now() + std::chrono::seconds(60);
   while (sources().at(1).at("frames") < 3 && Clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(sources().at(1).at("state"), "running");

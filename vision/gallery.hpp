@@ -28,8 +28,8 @@ struct GalleryOptions {
   std::size_t most = 4096;
 };
 
-/// Gives the tracks of several cameras ids that are the same wherever their features are. A track that is new is compared with all objects
-/// of its label; two tracks that one camera sees in one picture are never one object. A track keeps its id.
+/// Gives the tracks of several cameras ids that are the same wherever their features are. A new track is compared with all objects
+/// that have its label; two tracks that one camera sees in one picture are never one object. A track keeps its id.
 /// @thread any. @cost a lock; a new track is compared with all objects that are known.
 class TENON_API Gallery {
  public:
@@ -47,8 +47,9 @@ class TENON_API Gallery {
     int label_id = 0;
     std::span<const float> features = {};  ///< Empty, or zeros: none in this picture.
   };
-  /// The ids of the tracks in the next picture of a camera; -1: it has had no features yet. Ids begin at 1 and are never used again. Features
-  /// of another length than before forget all objects. @param ids  One for each of `seen`. @errors kNotFound: no such camera.
+  /// The ids of the tracks in the next picture of a camera; -1: it has had no features yet. Ids begin at 1 and are never used again.
+  /// @param ids  The id of each of `seen`. @errors kNotFound: no such camera; kInvalidArgument: features of another length than those of
+  /// the objects, which are another model's.
   void find(std::uint32_t camera, Clock::time_point now, std::span<const Seen> seen, std::vector<std::int64_t>& ids);
   /// The id that the track has; -1: none. @errors as find()
   std::int64_t id_of(std::uint32_t camera, std::int64_t track) const;

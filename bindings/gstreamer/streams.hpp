@@ -12,8 +12,8 @@ namespace tenon {
 inline namespace v1 {
 namespace gst_plugin {
 
-/// "streammux" and "streamdemux". Both know a buffer's source by a metadata::Source, whose `stream` is the number of the pad: that
-/// of sink_3 is 3, and it leaves by src_3.
+/// "streammux" and "streamdemux". Both know a buffer's source by a metadata::Source, whose `stream` is the number of the pad:
+/// what comes by sink_3 has stream 3, and leaves by src_3.
 std::vector<Kind> stream_kinds();
 
 /// @name The GTypes of the two. @{

@@ -85,8 +85,8 @@ class Publisher {
   /// Waits until `count` subscribers are connected. @return false at the deadline.
   bool wait_for_subscribers(std::size_t count, Deadline deadline);
   /// Tells the subscribers that the stream has ended, and waits until they have given everything back, or have lost their patience.
-  /// A subscriber whose socket is full is told when it reads; after the patience it is disconnected, and finds kUnavailable instead
-  /// of an end, as if this process had died.
+  /// A subscriber whose socket is full is told when it reads; after the patience it is disconnected. It then finds
+  /// kUnavailable in place of the end, as if this process had died.
   /// @return false at the deadline, after `stop`, or where a subscriber was disconnected without being told.
   bool end(Deadline deadline);
 

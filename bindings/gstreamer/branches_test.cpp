@@ -3,12 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <tenon/bindings/gstreamer/testing/test_elements.hpp>
+#include <tenon/bindings/gstreamer/testing/arrived.hpp>
 #include <tenon/frameworks/gstreamer/metadata.hpp>
 
 namespace branches_test {
@@ -17,39 +15,19 @@ using namespace tenon;
 using namespace tenon::gst_plugin_testing;
 using ::testing::HasSubstr;
 
-/// The buffers that come to the element "end", whose pictures are 64x32.
-class Arrived {
- public:
-  struct One {
-    GstClockTime time = 0;
-    std::vector<metadata::Detection> objects;
-  };
-  explicit Arrived(const Line& line) {
-    const auto end = line.element("end");
-    const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(end.get(), "sink"));
-    gst_pad_add_probe(
-        pad.get(), GST_PAD_PROBE_TYPE_BUFFER,
-        [](GstPad*, GstPadProbeInfo* info, gpointer data) {
-          static_cast<Arrived*>(data)->note(GST_PAD_PROBE_INFO_BUFFER(info));
-          return GST_PAD_PROBE_OK;
-        },
-        this, nullptr);
-  }
-  std::vector<One> all() {
-    const std::lock_guard lock(mutex_);
-    return all_;
-  }
-
- private:
-  void note(GstBuffer* buffer) {
-    One one{GST_BUFFER_PTS(buffer), {}};
-    const auto known = gs::read_metadata(buffer, FrameInfo{kGray8, 64, 32});
-    for (const auto& object : known->all<metadata::Detection>()) one.objects.push_back(*object.value);
-    const std::lock_guard lock(mutex_);
-    all_.push_back(std::move(one));
-  }
-  std::mutex mutex_;
-  std::vector<One> all_;
+/// What comes to the element "end", whose pictures are 64x32.
+struct Found {
+  GstClockTime time = 0;
+  std::vector<metadata::Detection> objects;
+};
+Found found_in(GstBuffer* buffer) {
+  Found found{GST_BUFFER_PTS(buffer), {}};
+  const auto known = gs::read_metadata(buffer, FrameInfo{kGray8, 64, 32});
+  for (const auto& object : known->all<metadata::Detection>()) found.objects.push_back(*object.value);
+  return found;
+}
+struct Arrived : Arrivals<Found> {
+  explicit Arrived(const Line& line) : Arrivals(line, "end", &found_in) {}
 };
 
 std::string source(int buffers) {

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include <tenon/bindings/gstreamer/testing/test_elements.hpp>
+#include <tenon/bindings/gstreamer/testing/arrived.hpp>
 #include <tenon/frameworks/gstreamer/metadata.hpp>
 
 namespace streams_test {
@@ -18,43 +17,23 @@ using namespace tenon;
 using namespace tenon::gst_plugin_testing;
 using ::testing::HasSubstr;
 
-/// The buffers that come to the sink pad of an element.
-class Arrived {
- public:
-  struct One {
-    GstClockTime time = 0;
-    int first_byte = 0;
-    std::size_t marks = 0;
-    std::uint64_t source = 0;
-  };
-  Arrived(const Line& line, const char* element) {
-    const auto found = line.element(element);
-    const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(found.get(), "sink"));
-    gst_pad_add_probe(
-        pad.get(), GST_PAD_PROBE_TYPE_BUFFER,
-        [](GstPad*, GstPadProbeInfo* info, gpointer data) {
-          static_cast<Arrived*>(data)->note(GST_PAD_PROBE_INFO_BUFFER(info));
-          return GST_PAD_PROBE_OK;
-        },
-        this, nullptr);
-  }
-  std::vector<One> all() {
-    const std::lock_guard lock(mutex_);
-    return all_;
-  }
-
- private:
-  void note(GstBuffer* buffer) {
-    guint8 first = 0;
-    gst_buffer_extract(buffer, 0, &first, 1);
-    const auto known = gs::read_metadata(buffer, FrameInfo{kGray8, 64, 32});
-    const auto source = known->first<metadata::Source>();
-    const std::lock_guard lock(mutex_);
-    all_.push_back({GST_BUFFER_PTS(buffer), first, known->all<metadata::Detection>().size(),
-                    source ? source->stream : UINT64_MAX});
-  }
-  std::mutex mutex_;
-  std::vector<One> all_;
+/// What a buffer of pictures of 64x32 says.
+struct Told {
+  GstClockTime time = 0;
+  int first_byte = 0;
+  std::size_t marks = 0;
+  std::uint64_t source = 0;
+};
+Told told_by(GstBuffer* buffer) {
+  guint8 first = 0;
+  gst_buffer_extract(buffer, 0, &first, 1);
+  const auto known = gs::read_metadata(buffer, FrameInfo{kGray8, 64, 32});
+  const auto source = known->first<metadata::Source>();
+  return {GST_BUFFER_PTS(buffer), first, known->all<metadata::Detection>().size(),
+          source ? source->stream : UINT64_MAX};
+}
+struct Arrived : Arrivals<Told> {
+  Arrived(const Line& line, const char* element) : Arrivals(line, element, &told_by) {}
 };
 
 /// Pictures of one colour: "black" is 16, "white" 235.

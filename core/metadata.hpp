@@ -80,7 +80,7 @@ struct TENON_API TensorOutput {
   TensorOutput moved(const std::function<void(float& x, float& y)>& move) const;
   std::string json() const;
   bool cropped(const Box& region);  ///< Points outside of the region stay too, because a point's meaning is its index.
-  /// Whether it has the same names and is the same memory, or the same points.
+  /// Whether it has the same names and is the same memory, or the same points, which may differ as boxes may.
   bool same_as(const TensorOutput& other) const;
 };
 

@@ -41,7 +41,8 @@ struct TENON_API Zone {
   /// The sums over all labels.
   Count total() const;
   std::string json() const;
-  bool cropped(const Box& region);  ///< The points move with the crop; a zone is never dropped.
+  bool cropped(const Box& region);        ///< The points move with the crop; a zone is never dropped.
+  bool same_as(const Zone& other) const;  ///< Points may differ as those of boxes may.
   friend bool operator==(const Zone&, const Zone&) = default;
 };
 

@@ -168,7 +168,8 @@ TENON_INLINE bool TensorOutput::same_as(const TensorOutput& other) const {
   if (detail::is_same_memory(tensor, other.tensor)) return true;
   if (!has_points() || !other.has_points() || tensor.shape() != other.tensor.shape()) return false;
   const std::size_t count = tensor.shape()[0] * tensor.shape()[1];
-  return std::equal(tensor.data<float>(), tensor.data<float>() + count, other.tensor.data<float>());
+  const auto is_near = [](float a, float b) { return a == b || std::abs(a - b) <= Detection::kSamePx; };
+  return std::equal(tensor.data<float>(), tensor.data<float>() + count, other.tensor.data<float>(), is_near);
 }
 
 TENON_INLINE std::string Segmentation::json() const {
@@ -230,8 +231,7 @@ TENON_INLINE std::string Record::json() const {
 
 TENON_INLINE Id Collection::insert(Item item, Id parent) {
   std::unique_lock lock(mutex_);
-  const auto is_parent = [parent](const Item& other) { return other.id == parent; };
-  if (parent != kFrame && std::none_of(items_.begin(), items_.end(), is_parent))
+  if (parent != kFrame && !std::ranges::binary_search(items_, parent, {}, &Item::id))  // Ids ascend.
     throw Error(Code::kInvalidArgument, "metadata " + std::string(item.kind.name()) + ": there is no entry " +
                                             std::to_string(parent) + " that it could belong to");
   item.id = ++last_;
@@ -300,8 +300,7 @@ std::shared_ptr<Collection> Collection::derived(Change change) const {
   std::shared_lock lock(mutex_);
   made->last_ = last_;
   for (const Item& item : items_) {
-    const auto is_parent = [&](const Item& other) { return other.id == item.parent; };
-    if (item.parent != kFrame && std::none_of(made->items_.begin(), made->items_.end(), is_parent)) continue;
+    if (item.parent != kFrame && !std::ranges::binary_search(made->items_, item.parent, {}, &Item::id)) continue;
     Item changed = item;
     changed.value = change(item);
     if (changed.value) made->items_.push_back(std::move(changed));

@@ -2,6 +2,7 @@
 // JSON of zones and of what happens in them.
 #include <tenon/core/zones.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -63,6 +64,14 @@ TENON_INLINE std::string Zone::json() const {
 TENON_INLINE bool Zone::cropped(const Box& region) {
   for (Point& point : points) point.x -= region.x1, point.y -= region.y1;
   return true;
+}
+
+TENON_INLINE bool Zone::same_as(const Zone& other) const {
+  const auto is_near = [](const Point& a, const Point& b) {
+    return std::abs(a.x - b.x) <= Detection::kSamePx && std::abs(a.y - b.y) <= Detection::kSamePx;
+  };
+  return name == other.name && shape == other.shape && counts == other.counts && is_crowded == other.is_crowded &&
+         std::equal(points.begin(), points.end(), other.points.begin(), other.points.end(), is_near);
 }
 
 TENON_INLINE std::string ZoneEvent::json() const {

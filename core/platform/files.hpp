@@ -62,6 +62,8 @@ TENON_API Failure trust_of(int fd, FileTrust& trust);
 
 /// Opens for reading; never blocks, whatever the type of the file.
 TENON_API Failure open_file(int folder, const std::filesystem::path& name, Links links, UniqueFd& opened);
+/// Opens a file that is there for reading and writing; never blocks.
+TENON_API Failure open_to_write(const std::filesystem::path& path, UniqueFd& opened);
 /// Opens a folder, so that names in it can be looked up.
 TENON_API Failure open_folder(const std::filesystem::path& path, UniqueFd& opened);
 /// Makes a folder that only this user may use.

@@ -8,6 +8,7 @@
 #include <tenon/core/platform/windows/mappings.cpp>
 #include <tenon/core/platform/windows/modules.cpp>
 #include <tenon/core/platform/windows/process.cpp>
+#include <tenon/core/platform/windows/processors.cpp>
 #include <tenon/core/platform/windows/shared_memory.cpp>
 #include <tenon/core/platform/windows/timer_slack.cpp>
 #else
@@ -16,5 +17,6 @@
 #include <tenon/core/platform/posix/mappings.cpp>
 #include <tenon/core/platform/posix/modules.cpp>
 #include <tenon/core/platform/posix/process.cpp>
+#include <tenon/core/platform/posix/processors.cpp>
 #include <tenon/core/platform/posix/shared_memory.cpp>
 #endif

@@ -28,6 +28,9 @@ TENON_API void* load_module(const std::filesystem::path& path, bool serves_other
 TENON_API void* symbol_of(void* library, const char* name) noexcept;
 /// The library or program that defines `symbol`; empty where the system does not know.
 TENON_API std::filesystem::path module_of(const void* symbol);
+/// What tells this build of the library or program that defines `symbol` from others: the build-id that its linker gave it; on Windows the
+/// time, size and checksum in its header. Empty where it has none.
+TENON_API std::string build_of(const void* symbol);
 
 }  // namespace platform
 }  // namespace v1

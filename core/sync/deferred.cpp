@@ -2,12 +2,12 @@
 // The thread that performs deferred actions.
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/immortal.hpp>
+#include <tenon/core/platform/process.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -31,7 +31,7 @@ class Reaper {
         thread_ = std::thread([this] { run(); });
         // Registered now, not earlier: the driver whose work is waited for is loaded already, so it ends after this
         // thread does.
-        std::atexit([] { process().stop(); });
+        platform::at_exit([] { process().stop(); });
       } catch (...) {  // The thread could not be started: the next call tries again.
       }
     }

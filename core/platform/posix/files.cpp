@@ -126,6 +126,10 @@ TENON_INLINE Failure open_file(int folder, const std::filesystem::path& name, Li
   opened.reset(::openat(detail::folder_of(folder), name.c_str(), flags));
   return opened ? Failure{} : detail::failed("open");
 }
+TENON_INLINE Failure open_to_write(const std::filesystem::path& path, UniqueFd& opened) {
+  opened.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  return opened ? Failure{} : detail::failed("open");
+}
 TENON_INLINE Failure open_folder(const std::filesystem::path& path, UniqueFd& opened) {
   opened.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return opened ? Failure{} : detail::failed("open");

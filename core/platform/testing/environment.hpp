@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a variable of this process's environment.
+// For tests: variables of this process's environment, and its command line.
 #pragma once
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 
-namespace tenon::platform {
+#ifdef _WIN32
+// Not windows.h, whose macros tests need not have.
+extern "C" __declspec(dllimport) char* __stdcall GetCommandLineA();
+#endif
+
+namespace tenon::inline v1::platform {
 
 /// Null: no such variable from now on. @thread no other thread may read the environment meanwhile.
 inline void set_variable(const char* name, const char* value) {
@@ -14,6 +21,16 @@ inline void set_variable(const char* name, const char* value) {
   ::_putenv_s(name, value ? value : "");
 #else
   value ? ::setenv(name, value, 1) : ::unsetenv(name);
+#endif
+}
+
+/// What this process was started with, also before main().
+inline std::string command_line() {
+#ifdef _WIN32
+  return ::GetCommandLineA();
+#else
+  std::ifstream file("/proc/self/cmdline");
+  return {std::istreambuf_iterator<char>(file), {}};
 #endif
 }
 
@@ -33,4 +50,4 @@ class ScopedVariable {
   std::optional<std::string> before_;
 };
 
-}  // namespace tenon::platform
+}  // namespace tenon::inline v1::platform

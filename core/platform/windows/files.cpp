@@ -198,6 +198,41 @@ TENON_INLINE bool lets_others_write(const EXPLICIT_ACCESS_W& entry, PSID owner, 
          !is_known(sid, WinBuiltinAdministratorsSid) && !is_known(sid, WinCreatorOwnerSid);
 }
 
+/// An entry of SYSTEM_HANDLE_INFORMATION_EX, which windows.h lacks: that is two numbers, the first of which counts the entries behind it.
+struct ListedHandle {
+  void* object;
+  std::uintptr_t process, handle;
+  std::uint32_t access;
+  std::uint16_t back_trace, type;
+  std::uint32_t attributes, reserved;
+};
+static_assert(sizeof(ListedHandle) == 40);
+
+/// The handles of this process among those of the system, by one call; 0 where the system does not list them. Asking for each number that a
+/// handle may have takes seconds under Wine, which goes to its server for each.
+TENON_INLINE std::size_t count_listed_handles() {
+  using Query = LONG(WINAPI*)(int, void*, ULONG, ULONG*);
+  constexpr int kExtendedHandles = 64;                       // SystemExtendedHandleInformation
+  constexpr auto kTooShort = static_cast<LONG>(0xC0000004);  // STATUS_INFO_LENGTH_MISMATCH
+  const HMODULE library = ::GetModuleHandleW(L"ntdll.dll");
+  const auto query = reinterpret_cast<Query>(
+      reinterpret_cast<void*>(library ? ::GetProcAddress(library, "NtQuerySystemInformation") : nullptr));
+  constexpr std::size_t kHead = 2 * sizeof(std::uintptr_t);
+  for (std::size_t entries = 4096; query && entries <= 1u << 20; entries *= 2) {
+    std::vector<std::byte> room(kHead + entries * sizeof(ListedHandle));
+    ULONG written = 0;
+    const LONG status = query(kExtendedHandles, room.data(), static_cast<ULONG>(room.size()), &written);
+    if (status == kTooShort) continue;
+    if (status < 0) break;
+    const auto listed = *reinterpret_cast<const std::uintptr_t*>(room.data());
+    const auto* const first = reinterpret_cast<const ListedHandle*>(room.data() + kHead);
+    return static_cast<std::size_t>(
+        std::count_if(first, first + std::min<std::size_t>(listed, entries),
+                      [self = ::GetCurrentProcessId()](const ListedHandle& each) { return each.process == self; }));
+  }
+  return 0;
+}
+
 }  // namespace detail
 
 TENON_INLINE std::string message_of(int error) { return std::system_category().message(error); }
@@ -278,6 +313,10 @@ TENON_INLINE Failure open_file(int folder, const std::filesystem::path& name, Li
     return {"CreateFileW", ERROR_CANT_ACCESS_FILE};
   }
   return {};
+}
+TENON_INLINE Failure open_to_write(const std::filesystem::path& path, UniqueFd& opened) {
+  detail::Opened file(detail::open(path.native(), GENERIC_READ | GENERIC_WRITE, 0));
+  return detail::to_descriptor(file, _O_RDWR, opened);
 }
 TENON_INLINE Failure open_folder(const std::filesystem::path& path, UniqueFd& opened) {
   if (path.empty()) return {"CreateFileW", ERROR_PATH_NOT_FOUND};
@@ -383,12 +422,7 @@ TENON_INLINE std::uint64_t process_id() noexcept { return ::GetCurrentProcessId(
 TENON_INLINE std::size_t open_descriptor_count() {
   DWORD count = 0;
   if (::GetProcessHandleCount(::GetCurrentProcess(), &count) && count > 0) return count;
-  // Wine 8 counts none. Handles are numbered densely, in steps of 4.
-  constexpr std::intptr_t kMost = 4 * 16384;
-  DWORD flags = 0;
-  for (std::intptr_t number = 4; number < kMost; number += 4)
-    count += ::GetHandleInformation(reinterpret_cast<HANDLE>(number), &flags) ? 1 : 0;
-  return count;
+  return detail::count_listed_handles();  // Wine 8 counts none.
 }
 TENON_INLINE std::uint64_t machine_memory_bytes() noexcept {
   MEMORYSTATUSEX status{};

@@ -38,6 +38,22 @@ TENON_INLINE std::filesystem::path module_of(const void* symbol) {
   }
 }
 
+TENON_INLINE std::string build_of(const void* symbol) {
+  HMODULE module = nullptr;
+  // For null it would give the program.
+  if (!symbol ||
+      !::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                            static_cast<const wchar_t*>(symbol), &module))
+    return {};
+  // A module's handle is the address of its headers.
+  const auto* const begin = reinterpret_cast<const char*>(module);
+  const auto* const headers =
+      reinterpret_cast<const IMAGE_NT_HEADERS*>(begin + reinterpret_cast<const IMAGE_DOS_HEADER*>(begin)->e_lfanew);
+  const auto& optional = headers->OptionalHeader;
+  return std::to_string(headers->FileHeader.TimeDateStamp) + "-" + std::to_string(optional.SizeOfImage) + "-" +
+         std::to_string(optional.CheckSum);
+}
+
 }  // namespace platform
 }  // namespace v1
 }  // namespace tenon

@@ -11,6 +11,7 @@
 
 #include <tenon/frameworks/ipc/context.cpp>
 #include <tenon/frameworks/ipc/link.cpp>
+#include <tenon/frameworks/ipc/metadata.cpp>
 #include <tenon/frameworks/ipc/publisher.cpp>
 #include <tenon/frameworks/ipc/socket.cpp>
 #include <tenon/frameworks/ipc/subscriber.cpp>

@@ -4,5 +4,6 @@
 
 #include <tenon/frameworks/ipc/context.hpp>     // IWYU pragma: export
 #include <tenon/frameworks/ipc/link.hpp>        // IWYU pragma: export
+#include <tenon/frameworks/ipc/metadata.hpp>    // IWYU pragma: export
 #include <tenon/frameworks/ipc/publisher.hpp>   // IWYU pragma: export
 #include <tenon/frameworks/ipc/subscriber.hpp>  // IWYU pragma: export

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -35,15 +37,49 @@ std::span<const std::byte> bytes_of(const Message& message) {
   return std::as_bytes(std::span(&message, 1));
 }
 
+/// @param at  Where it begins.  @param more  Bytes that follow it.
 template <typename Message>
-Message message_of(const Packet& packet) {
-  if (packet.size != sizeof(Message))
+Message message_of(const Packet& packet, std::size_t at = 0, std::size_t more = 0) {
+  if (packet.size != at + sizeof(Message) + more)
     throw Error(Code::kDataLoss, "ipc: a message of " + std::to_string(packet.size) + " bytes, expected " +
-                                     std::to_string(sizeof(Message)));
+                                     std::to_string(at + sizeof(Message) + more));
   Message message;
-  std::memcpy(&message, packet.bytes.data(), sizeof message);
+  std::memcpy(&message, packet.bytes.data() + at, sizeof message);
   return message;
 }
+
+/// What follows a Frame of version 2, and where its bytes are.
+struct MetadataOfPacket {
+  wire::Metadata told;
+  std::size_t inline_bytes = 0;
+
+  explicit MetadataOfPacket(const Packet& packet) {
+    constexpr std::size_t kBegin = sizeof(wire::Frame) + sizeof told;
+    if (packet.size < kBegin)
+      throw Error(Code::kDataLoss, "ipc: a frame with metadata is a message of " + std::to_string(packet.size) +
+                                       " bytes, expected at least " + std::to_string(kBegin));
+    inline_bytes = packet.size - kBegin;
+    told = message_of<wire::Metadata>(packet, sizeof(wire::Frame), inline_bytes);
+    if (told.is_apart > 1 || told.size_bytes > wire::kMaxMetadataBytes)
+      throw Error(Code::kOutOfRange, "ipc: a frame's metadata say that their size_bytes is " +
+                                         std::to_string(told.size_bytes) + ", at most " +
+                                         std::to_string(wire::kMaxMetadataBytes) + ", and is_apart " +
+                                         std::to_string(told.is_apart) + ", at most 1");
+    if (inline_bytes != (told.is_apart ? 0 : told.size_bytes))
+      throw Error(Code::kDataLoss, "ipc: a frame's metadata say that their size_bytes is " +
+                                       std::to_string(told.size_bytes) + ", and " + std::to_string(inline_bytes) +
+                                       " bytes are in the message");
+  }
+  std::size_t descriptors() const { return told.is_apart; }
+  std::size_t size() const { return sizeof told + inline_bytes; }
+  std::shared_ptr<metadata::Collection> read(const Packet& packet) const {
+    if (!told.is_apart)
+      return read_metadata(std::span(packet.bytes).subspan(sizeof(wire::Frame) + sizeof told, inline_bytes),
+                           told.entries);
+    return read_metadata(bytes_of_memfd(packet.descriptors[packet.descriptor_count - 1].get(), told.size_bytes),
+                         told.entries);
+  }
+};
 
 inline wire::Header header_of(wire::Kind kind, std::uint64_t sequence = 0) {
   wire::Header header;
@@ -142,6 +178,8 @@ class Link::Channel final : public RefCounted {
  public:
   explicit Channel(UniqueFd socket) : socket_(std::move(socket)) {}
   int fd() const { return socket_.get(); }
+  /// The newest version that the other end reads.
+  std::atomic<std::uint16_t> reads{wire::kFirstVersion};
 
   /// Gives `sequence` back. If the other end does not read for a tenth of a second, it takes the frame back by its deadline.
   void give_back(std::uint64_t sequence, const detail::Fences& fences) noexcept {
@@ -242,7 +280,7 @@ class Link::Sending {
   }
 
   template <typename Message>
-  bool send(Message& message) {
+  bool send(Message& message, std::span<const std::byte> more = {}, int last_fd = -1) {
     for (std::size_t i = 0; i < memory_count_; ++i) fences_.add(*memories_[i], Access::kRead);
     std::size_t count = new_count_;
     for (std::size_t i = 0; i < fences_.count; ++i) {
@@ -250,8 +288,9 @@ class Link::Sending {
       descriptors_[count++] = fences_.all[i].fd.get();
     }
     message.brought.fences = static_cast<std::uint8_t>(fences_.count);
+    if (last_fd >= 0) descriptors_[count++] = last_fd;
     const detail::Put put =
-        detail::put(link_.channel_->fd(), detail::bytes_of(message), std::span(descriptors_).first(count));
+        detail::put(link_.channel_->fd(), detail::bytes_of(message), std::span(descriptors_).first(count), more);
     if (put == detail::Put::kClosed) throw Error(Code::kUnavailable, "ipc: the other end has closed the connection");
     return is_sent_ = put == detail::Put::kSent;
   }
@@ -288,8 +327,10 @@ TENON_INLINE Link& Link::operator=(Link&&) noexcept = default;
 TENON_INLINE Link::~Link() = default;
 
 TENON_INLINE std::pair<Link, Link> Link::pair() {
-  auto ends = detail::socket_pair();
-  return {Link(std::move(ends.first)), Link(std::move(ends.second))};
+  auto sockets = detail::socket_pair();
+  std::pair<Link, Link> ends{Link(std::move(sockets.first)), Link(std::move(sockets.second))};
+  ends.first.channel_->reads = ends.second.channel_->reads = wire::kVersion;  // One program.
+  return ends;
 }
 
 TENON_INLINE Peer Link::peer() const { return detail::peer_of(channel_->fd()); }
@@ -303,7 +344,7 @@ TENON_INLINE void Link::forget_arrived() noexcept {
 
 TENON_INLINE bool Link::send_hello(const Stream& stream) {
   wire::Hello message;
-  message.header = detail::header_of(wire::Kind::kHello);
+  message.header = detail::header_of(wire::Kind::kHello, wire::kVersion);
   message.modifier = stream.info.format.modifier;
   message.fourcc = stream.info.format.fourcc;
   message.width_px = stream.info.width_px;
@@ -318,7 +359,9 @@ TENON_INLINE bool Link::send_end() {
   return detail::put(channel_->fd(), detail::bytes_of(message), {}) == detail::Put::kSent;
 }
 
-TENON_INLINE bool Link::send(const Frame& frame, std::uint64_t sequence) {
+TENON_INLINE bool Link::sends_metadata() const { return channel_->reads >= wire::kMetadataVersion; }
+
+TENON_INLINE bool Link::send(const Frame& frame, std::uint64_t sequence, const FrameMetadata& known) {
   if (frame.plane_count() == 0)
     throw Error(Code::kInvalidArgument,
                 "ipc: an empty frame or a batch cannot be sent; send the frames of a batch one by one");
@@ -343,7 +386,9 @@ TENON_INLINE bool Link::send(const Frame& frame, std::uint64_t sequence) {
     message.planes[p] = {sending.number_of(plane, message.brought), 0, plane.offset(),
                          static_cast<std::uint64_t>(plane.byte_strides()[0])};
   }
-  return sending.send(message);
+  if (known.empty() || !sends_metadata()) return sending.send(message);
+  message.header.version = wire::kMetadataVersion;
+  return sending.send(message, known.part_of_message(), known.borrow_fd());
 }
 
 TENON_INLINE bool Link::send(const tenon::v1::Tensor& tensor, std::uint64_t sequence) {
@@ -394,13 +439,17 @@ TENON_INLINE Link::Message Link::read(detail::Packet& packet) {
                 "ipc: a message of " + std::to_string(packet.size) + " bytes is none of this protocol");
   std::memcpy(&header, packet.bytes.data(), sizeof header);
   if (header.magic != wire::kMagic) throw Error(Code::kDataLoss, "ipc: a message is none of this protocol");
-  if (header.version != wire::kVersion)
-    throw Error(Code::kUnimplemented, "ipc: the other end speaks version " + std::to_string(header.version) +
-                                          " of the protocol, expected " + std::to_string(wire::kVersion) +
-                                          "; use the same release in both processes");
+  const bool is_frame = header.kind == static_cast<std::uint16_t>(wire::Kind::kFrame);
+  if (header.version != wire::kFirstVersion && !(is_frame && header.version == wire::kMetadataVersion))
+    throw Error(Code::kUnimplemented, "ipc: the other end sends a message of version " +
+                                          std::to_string(header.version) + " of the protocol, expected " +
+                                          std::to_string(wire::kFirstVersion) + " to " +
+                                          std::to_string(wire::kVersion) + "; use the same release in both processes");
   switch (static_cast<wire::Kind>(header.kind)) {
     case wire::Kind::kHello: {
       const auto hello = detail::message_of<wire::Hello>(packet);
+      channel_->reads =
+          static_cast<std::uint16_t>(std::clamp<std::uint64_t>(header.sequence, wire::kFirstVersion, wire::kVersion));
       Stream stream;
       stream.info.format = {hello.fourcc, hello.modifier};
       stream.info.width_px = hello.width_px;
@@ -432,11 +481,13 @@ TENON_INLINE Link::Message Link::read(detail::Packet& packet) {
   throw Error(Code::kUnimplemented, "ipc: a message of the unknown kind " + std::to_string(header.kind));
 }
 
-TENON_INLINE void Link::take_memories(detail::Packet& packet, const wire::Brought& brought) {
+TENON_INLINE void Link::take_memories(detail::Packet& packet, const wire::Brought& brought,
+                                      std::size_t other_descriptors) {
   if (brought.new_memories > brought.memories.size() || brought.fences > wire::kMaxFences ||
-      packet.descriptor_count != std::size_t{brought.new_memories} + brought.fences)
+      packet.descriptor_count != std::size_t{brought.new_memories} + brought.fences + other_descriptors)
     throw Error(Code::kInvalidArgument, "ipc: a message says that it has " + std::to_string(brought.new_memories) +
-                                            " memories and " + std::to_string(brought.fences) + " fences, and has " +
+                                            " memories, " + std::to_string(brought.fences) + " fences and " +
+                                            std::to_string(other_descriptors) + " metadata, and has " +
                                             std::to_string(packet.descriptor_count) + " descriptors");
   for (std::size_t i = 0; i < brought.new_memories; ++i) {
     const wire::NewMemory& told = brought.memories[i];
@@ -480,8 +531,12 @@ TENON_INLINE void note_fences(Packet& packet, const wire::Brought& brought, std:
 }  // namespace detail
 
 TENON_INLINE Arrived Link::read_frame(detail::Packet& packet) {
-  const auto message = detail::message_of<wire::Frame>(packet);
-  take_memories(packet, message.brought);
+  wire::Header header;
+  std::memcpy(&header, packet.bytes.data(), sizeof header);
+  std::optional<detail::MetadataOfPacket> extra;
+  if (header.version == wire::kMetadataVersion) extra.emplace(packet);
+  const auto message = detail::message_of<wire::Frame>(packet, 0, extra ? extra->size() : 0);
+  take_memories(packet, message.brought, extra ? extra->descriptors() : 0);
   FrameInfo info;
   info.format = {message.fourcc, message.modifier};
   info.width_px = message.width_px;
@@ -499,14 +554,16 @@ TENON_INLINE Arrived Link::read_frame(detail::Packet& packet) {
   }
   // Checks that every plane lies in its memory. Only what is whole gets a lease, so nothing else is given back.
   Frame checked(info, std::span(places).first(message.plane_count), {}, message.timestamp_ns);
+  const std::shared_ptr<metadata::Collection> known = extra ? extra->read(packet) : nullptr;
   detail::note_fences(packet, message.brought, std::span(memories).first(message.plane_count));
   const Ref<Channel::ArrivedLease> lease = Channel::ArrivedLease::take(channel_, message.header.sequence);
   for (std::size_t p = 0; p < message.plane_count; ++p) {
     lease->keep(memories[p]);
     places[p] = {memories[p], message.planes[p].offset, message.planes[p].pitch_bytes};
   }
-  return {message.header.sequence,
-          Frame(info, std::span(places).first(message.plane_count), Lease(lease), message.timestamp_ns)};
+  Frame frame(info, std::span(places).first(message.plane_count), Lease(lease), message.timestamp_ns);
+  if (known) metadata::set(frame, known);
+  return {message.header.sequence, std::move(frame)};
 }
 
 TENON_INLINE Arrived Link::read_tensor(detail::Packet& packet) {

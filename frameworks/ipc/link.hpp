@@ -18,6 +18,7 @@
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/ipc/context.hpp>
+#include <tenon/frameworks/ipc/metadata.hpp>
 #include <tenon/frameworks/ipc/socket.hpp>
 
 namespace tenon {
@@ -73,16 +74,23 @@ class Link {
   /// For poll(2): readable when receive() has something.
   int borrow_fd() const;
 
-  /// The first message of both ends; it carries the version. False: the socket is full, or closed.
+  /// The first message of both ends; it says which versions this one reads. False: the socket is full, or closed.
   bool send_hello(const Stream& stream);
   /// Hands a frame over; it must be one of memory for other processes (map it to ipc::context()). Keep it until it is returned.
-  /// Work that still writes it goes along as fences.
+  /// Work that still writes it goes along as fences, what is known of it as FrameMetadata, unless the other end is of a release that does
+  /// not read them, or has not said so yet in its first message.
   /// @return false: the other end does not read, and its socket is full. Nothing was sent.
-  /// @errors kInvalidArgument: memory of another framework, a batch, more than 4 memories or 16 fences; kUnavailable: the other
-  /// end has closed; the failure of a writer; kResourceExhausted: no descriptor left.
+  /// @errors kInvalidArgument: memory of another framework, a batch, more than 4 memories or 16 fences; those of FrameMetadata;
+  /// kUnavailable: the other end has closed; the failure of a writer; kResourceExhausted: no descriptor left.
   /// @cost one system call; per memory that the other end does not know yet one descriptor.
-  bool send(const Frame& frame, std::uint64_t sequence);
+  bool send(const Frame& frame, std::uint64_t sequence) {
+    return send(frame, sequence, sends_metadata() ? FrameMetadata(frame) : FrameMetadata());
+  }
+  /// With metadata that were made before, in place of the frame's own.
+  bool send(const Frame& frame, std::uint64_t sequence, const FrameMetadata& known);
   bool send(const Tensor& tensor, std::uint64_t sequence);
+  /// Whether the other end has said that it reads metadata.
+  bool sends_metadata() const;
   /// Nothing comes any more. False: the socket is full, or closed.
   bool send_end();
 
@@ -112,7 +120,7 @@ class Link {
   Message read(detail::Packet& packet);
   Arrived read_frame(detail::Packet& packet);
   Arrived read_tensor(detail::Packet& packet);
-  void take_memories(detail::Packet& packet, const wire::Brought& brought);
+  void take_memories(detail::Packet& packet, const wire::Brought& brought, std::size_t other_descriptors = 0);
 
   Ref<Channel> channel_;
   LinkLimits limits_;

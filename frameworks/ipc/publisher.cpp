@@ -90,6 +90,7 @@ class Publisher::State {
     const What what = router_.map(given, ipc::context(), map);
     check(what);
     if (!options_.writable) seal(what);
+    const FrameMetadata known = options_.metadata ? FrameMetadata(given) : FrameMetadata();
     std::unique_lock lock(mutex_);
     const Publishing publishing(is_publishing_);
     ++report_.published;
@@ -103,7 +104,7 @@ class Publisher::State {
       bool sent = false;
       while (one.has_greeted && !one.is_gone && !sent) {
         if (options_.waits && !wait_for_room(lock, one, room, deadline)) break;
-        sent = send(one, what, sequence);
+        sent = send(one, what, sequence, known);
         if (!options_.waits) break;
         room = one.held.size();  // Where it was not sent, its socket is full of what it did not read yet.
       }
@@ -193,12 +194,19 @@ class Publisher::State {
     return has_room;
   }
 
+  static bool send_over(Link& link, const Frame& frame, std::uint64_t sequence, const FrameMetadata& known) {
+    return link.send(frame, sequence, known);
+  }
+  static bool send_over(Link& link, const Tensor& tensor, std::uint64_t sequence, const FrameMetadata&) {
+    return link.send(tensor, sequence);
+  }
+
   /// Whether the subscriber got it.
   template <typename What>
-  bool send(detail::Subscription& one, const What& what, std::uint64_t sequence) {
+  bool send(detail::Subscription& one, const What& what, std::uint64_t sequence, const FrameMetadata& known) {
     if (one.is_gone || one.held.size() >= options_.max_held) return false;
     try {
-      if (!one.link.send(what, sequence)) return false;
+      if (!send_over(one.link, what, sequence, known)) return false;
     } catch (const Error& error) {
       if (error.code() != Code::kUnavailable) throw;
       drop(one);
@@ -287,7 +295,9 @@ class Publisher::State {
     try {
       const Peer peer = detail::peer_of(socket.get());
       const bool is_known = options_.other_users || peer.uid == ::geteuid() || peer.uid == 0;
-      auto made = std::make_unique<detail::Subscription>(Link(std::move(socket)), detail::after(options_.greeting));
+      // Subscribers bring nothing: no frame of theirs is mapped, and no metadata are read, under the lock of all.
+      auto made = std::make_unique<detail::Subscription>(Link(std::move(socket), LinkLimits{0}),
+                                                         detail::after(options_.greeting));
       if (is_known && open < options_.max_subscribers && made->link.send_hello(options_.stream)) {
         made->held.reserve(options_.max_held);
         subscriptions_.push_back(std::move(made));

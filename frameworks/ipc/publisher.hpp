@@ -41,6 +41,8 @@ struct PublisherOptions {
   bool other_users = false;
   /// Lets subscribers write to the memory. Else memfds are sealed, so that a subscriber cannot change what others read.
   bool writable = false;
+  /// What is known of a frame goes along (FrameMetadata). False: it stays behind.
+  bool metadata = true;
   ZeroCopy policy = ZeroCopy::kPrefer;  ///< For frames whose memory has no descriptor.
   Ledger* ledger = nullptr;  ///< Where copies and waits are booked; null: the process ledger. Must outlive this.
 };
@@ -78,7 +80,7 @@ class Publisher {
   /// once, for all of them, and booked. The frame is held until the last of them gives it back.
   /// @return how many got it.
   /// @errors kFailedPrecondition: a copy that the policy forbids; kCancelled: `stop` while it waited, and some have got it; as
-  /// Link::send().
+  /// Link::send() and FrameMetadata.
   std::size_t publish(const Frame& frame);
   std::size_t publish(const Tensor& tensor);
 

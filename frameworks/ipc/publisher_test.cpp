@@ -152,7 +152,7 @@ TEST_F(IpcPublisher, LeavesASlowSubscriberOutAndTakesItsFramesBack) {
 
 TEST_F(IpcPublisher, WaitsForAReadersWorkOnlyUntilThePatience) {
   PublisherOptions options;
-  options.patience = 200ms;
+  options.patience = 3s;
   Publisher publisher(path_, options);
   Subscriber one = subscriber();
   ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
@@ -260,8 +260,8 @@ TEST_F(IpcPublisher, DisconnectsLiars) {
     release.header.sequence = 7;
     send(socket, release);
   });
-  lie([&](int socket) { send(socket, wire::Hello{{wire::kMagic, wire::kVersion, 1, 0}}); });  // Greets twice.
-  lie([&](int socket) { send(socket, wire::End{{wire::kMagic, wire::kVersion, 5, 0}}); });
+  lie([&](int socket) { send(socket, wire::Hello{{wire::kMagic, wire::kFirstVersion, 1, 0}}); });  // Greets twice.
+  lie([&](int socket) { send(socket, wire::End{{wire::kMagic, wire::kFirstVersion, 5, 0}}); });
   lie([&](int socket) {
     publisher.publish(frame(1));  // It gives the same frame back twice.
     wire::Release release;
@@ -273,6 +273,35 @@ TEST_F(IpcPublisher, DisconnectsLiars) {
   EXPECT_EQ(value_of(good.read(soon()).value()), 1);
   publisher.publish(frame(2));
   EXPECT_EQ(value_of(good.read(soon()).value()), 2) << "the good one is not disturbed";
+}
+
+/// Whatever the rights of the socket's file.
+TEST_F(IpcPublisher, LetsNoProcessOfAnotherUserIn) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
+  for (const bool other_users : {false, true}) {
+    tenon_test::PeerProcess other([&](Link& link) {
+      (void)link.receive(soon());  // The publisher is there, and its socket open to all.
+      if (::setuid(65534) != 0) throw std::runtime_error("no other user");
+      Subscriber subscriber(path_, soon());
+      subscriber.begin();
+      if (value_of(subscriber.read(soon()).value()) != 1) throw std::runtime_error("another frame");
+    });
+    PublisherOptions options;
+    options.other_users = other_users;
+    Publisher publisher(path_, options);
+    ASSERT_EQ(::chmod(path_.c_str(), 0666), 0);
+    ASSERT_TRUE(other.link.send_end());
+    if (other_users) {
+      ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+      EXPECT_EQ(publisher.publish(frame(1)), 1u);
+      EXPECT_EQ(other.wait(), 0);
+    } else {
+      EXPECT_EQ(other.wait(), 1) << "a process of another user was let in";
+      EXPECT_TRUE(eventually([&] { return publisher.report().refused == 1; }));
+      EXPECT_EQ(publisher.report().connected, 0u);
+    }
+  }
 }
 
 TEST_F(IpcPublisher, LetsNoReaderWrite) {

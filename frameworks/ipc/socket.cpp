@@ -212,12 +212,14 @@ TENON_INLINE Got take(int socket, Packet& packet) {
   return Got::kPacket;
 }
 
-TENON_INLINE Put put(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors) {
-  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+TENON_INLINE Put put(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors,
+                     std::span<const std::byte> more) {
+  std::array<iovec, 2> parts{
+      {{const_cast<std::byte*>(bytes.data()), bytes.size()}, {const_cast<std::byte*>(more.data()), more.size()}}};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * wire::kMaxDescriptors)> control{};
   msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
+  message.msg_iov = parts.data();
+  message.msg_iovlen = more.empty() ? 1 : 2;
   if (!descriptors.empty()) {
     message.msg_control = control.data();
     message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());

@@ -100,8 +100,10 @@ Got take(int socket, Packet& packet);
 
 enum class Put : std::uint8_t { kSent, kFull, kClosed };
 
-/// Sends a packet without waiting. The caller keeps the descriptors. @errors kInternal, kResourceExhausted with the native call.
-Put put(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
+/// Sends a packet, `bytes` and then `more`, without waiting. The caller keeps the descriptors. @errors kInternal, kResourceExhausted with the
+/// native call.
+Put put(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors,
+        std::span<const std::byte> more = {});
 
 }  // namespace detail
 }  // namespace ipc

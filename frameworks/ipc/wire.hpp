@@ -15,20 +15,28 @@ inline namespace v1 {
 namespace ipc::wire {
 
 inline constexpr std::uint32_t kMagic = 0x43504e54;  ///< "TNPC"
-/// Both ends must have the same: a message that changes gets a new number.
-inline constexpr std::uint16_t kVersion = 1;
+/// The newest version that this release reads. Each message has the number of the version in which it was last changed, and an end
+/// sends nothing newer than the other has said to read in its Hello: 2 is a Frame with Metadata, 1 is all the rest.
+inline constexpr std::uint16_t kVersion = 2;
+inline constexpr std::uint16_t kFirstVersion = 1;
+inline constexpr std::uint16_t kMetadataVersion = 2;
 inline constexpr std::size_t kMaxMemories = 64;  ///< Memories that a receiver keeps mapped, as numbers 0 to 63.
 inline constexpr std::size_t kMaxFences = 16;
 inline constexpr std::size_t kMaxRank = 8;
-inline constexpr std::size_t kMaxDescriptors = 4 + kMaxFences;
+inline constexpr std::size_t kMaxDescriptors = 4 + kMaxFences + 1;
+inline constexpr std::size_t kMaxMetadataEntries = 16'384;               ///< In a frame.
+inline constexpr std::size_t kMaxMetadataBytes = std::size_t{16} << 20;  ///< In a frame.
+inline constexpr std::size_t kMaxInlineMetadata = 4096;  ///< Bytes that go inside the message; more come in a memfd.
 
 enum class Kind : std::uint16_t { kHello = 1, kFrame = 2, kTensor = 3, kRelease = 4, kEnd = 5 };
 
 struct Header {
   std::uint32_t magic = kMagic;
-  std::uint16_t version = kVersion;
+  std::uint16_t version = kFirstVersion;
   std::uint16_t kind = 0;
-  std::uint64_t sequence = 0;  ///< Number of the frame or tensor that it brings or gives back.
+  /// Number of the frame or tensor that it brings or gives back. In a Hello: the newest version that its sender reads; 0, which the first
+  /// version sends, is 1.
+  std::uint64_t sequence = 0;
 };
 
 /// The first message of both ends. A subscriber leaves the picture at 0.
@@ -76,6 +84,24 @@ struct Frame {
   std::array<Plane, 4> planes{};
 };
 
+/// Follows a Frame of version 2. Then come, inside the message or in a memfd whose descriptor is the last one, `entries` times a
+/// MetadataEntry and its fields.
+struct Metadata {
+  std::uint32_t entries = 0;
+  std::uint32_t is_apart = 0;  ///< 1: in a memfd.
+  std::uint64_t size_bytes = 0;
+};
+
+/// The fields are those of the type with this number (metadata.cpp), one after another: numbers as they lie in memory, choices and flags as
+/// one byte, texts and lists behind their count (u32), tensors as the name of their type, their extents (u64 each) and packed bytes.
+struct MetadataEntry {
+  std::uint32_t id = 0;
+  std::uint32_t parent = 0;      ///< An id that came before; 0: the frame.
+  std::uint32_t size_bytes = 0;  ///< The fields have so many.
+  std::uint16_t kind = 0;
+  std::uint16_t reserved = 0;
+};
+
 struct Tensor {
   Header header;
   Brought brought;
@@ -100,10 +126,11 @@ struct End {
   Header header;
 };
 
-inline constexpr std::size_t kMaxBytes = sizeof(Frame) > sizeof(Tensor) ? sizeof(Frame) : sizeof(Tensor);
+inline constexpr std::size_t kMaxBytes = sizeof(Frame) + sizeof(Metadata) + kMaxInlineMetadata;
 
 static_assert(sizeof(Header) == 16 && sizeof(Hello) == 48 && sizeof(NewMemory) == 24 && sizeof(Brought) == 120 &&
-              sizeof(Plane) == 24 && sizeof(Frame) == 264 && sizeof(Tensor) == 296 && sizeof(Release) == 24);
+              sizeof(Plane) == 24 && sizeof(Frame) == 264 && sizeof(Tensor) == 296 && sizeof(Release) == 24 &&
+              sizeof(Metadata) == 16 && sizeof(MetadataEntry) == 16);
 static_assert(std::is_trivially_copyable_v<Frame> && std::is_trivially_copyable_v<Tensor>);
 
 }  // namespace ipc::wire

@@ -238,7 +238,8 @@ static_assert(sizeof(Copy2D) == 128 && offsetof(Copy2D, src_host) == 24 && offse
   X(cuDestroyExternalMemory, cuDestroyExternalMemory, abi::External)                                             \
   X(cuGraphAddDependencies, cuGraphAddDependencies_v2, abi::Graph, const abi::GraphNode*, const abi::GraphNode*, \
     const abi::GraphEdge*, std::size_t)                                                                          \
-  X(cuGraphUpload, cuGraphUpload, abi::GraphExec, abi::Stream)
+  X(cuGraphUpload, cuGraphUpload, abi::GraphExec, abi::Stream)                                                   \
+  X(cuStreamWriteValue32, cuStreamWriteValue32_v2, abi::Stream, abi::DevicePointer, std::uint32_t, unsigned)
 
 }  // namespace v1
 }  // namespace tenon

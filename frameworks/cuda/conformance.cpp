@@ -5,6 +5,7 @@
 #include <tenon/frameworks/cuda/contexts.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
+#include <tenon/tests/conformance/users_objects.hpp>
 
 namespace cuda_conformance {
 
@@ -14,6 +15,12 @@ using namespace tenon;
 const Context& main_context() {
   static const Context* context = new Context(cuda::make_context());
   return *context;
+}
+
+/// What programs have that Tenon's memory lies over.
+auto& users() {
+  static auto& all = *new conformance::UsersObjects<cuda::client::Probe, Ref<Memory>>;
+  return all;
 }
 
 class CudaUnderTest : public conformance::FrameworkUnderTest {
@@ -37,16 +44,16 @@ class CudaUnderTest : public conformance::FrameworkUnderTest {
                                              : cuda::MemoryType::kDevice;
     if (variant == "exported") return {cuda.allocate_exported(wanted), {}};
     if (variant != "wrapped") return {cuda.allocate(wanted, type), {}};
-    // Stands for a program that never frees it; not counted as Tenon's objects.
-    static auto& kept = *new std::vector<Ref<Memory>>;
-    kept.push_back(cuda.allocate(wanted, type));
-    cuda::client::Probe::handles.fetch_sub(1);
-    const auto data = static_cast<cuda::CudaMemory&>(*kept.back()).data();
-    return {cuda::wrap(context, data, {element::u8, {wanted.size_bytes}, {}}).memory(), {}};
+    const Ref<Memory> own = cuda.allocate(wanted, type);
+    const auto data = static_cast<cuda::CudaMemory&>(*own).data();
+    const Ref<Memory> wrapped = cuda::wrap(context, data, {element::u8, {wanted.size_bytes}, {}}).memory();
+    users().keep(own, 1, wrapped);
+    return {wrapped, {}};
   }
 
   std::size_t live_objects() const override { return cuda::client::Probe::handles.load(); }
   void drop_idle() override {
+    users().drop_idle();
     drain_deferred(default_deadline());  // What waits for an event gives it back.
     if (!cuda::contexts().empty()) make_context().as<cuda::CudaContext>()->native().drop_idle();
   }

@@ -62,31 +62,30 @@ TENON_INLINE const TextureFormat* find_texture_format(PixelFormat format) {
 }
 
 TENON_INLINE Ref<BufferMemory> BufferMemory::over(const Context& context, Com<ID3D11Buffer> buffer) {
-  detail::device_of(context, kBufferMemory, buffer.get(), "wrapping a buffer");
+  return Ref<BufferMemory>(new BufferMemory(context, std::move(buffer)));
+}
+TENON_INLINE Memory::Properties BufferMemory::properties_of(const Context& context, ID3D11Buffer* buffer) {
+  detail::device_of(context, kBufferMemory, buffer, "wrapping a buffer");
   D3D11_BUFFER_DESC description{};
   buffer->GetDesc(&description);
   Properties properties;
   properties.size_bytes = description.ByteWidth;
   properties.read_only = description.Usage == D3D11_USAGE_IMMUTABLE;
   // The reference keeps the address from being used again.
-  properties.identity = {MemoryIdentity::Kind::kHandle, 0, detail::number_of(buffer.get())};
-  return Ref<BufferMemory>(new BufferMemory(context, properties, std::move(buffer)));
+  properties.identity = {MemoryIdentity::Kind::kHandle, 0, detail::number_of(buffer)};
+  return properties;
 }
-
-TENON_INLINE TextureMemory::TextureMemory(Context context, const Properties& properties, Com<ID3D11Texture2D> texture,
-                                          const D3D11_TEXTURE2D_DESC& description, UINT slice, std::size_t pitch)
-    : Memory(std::move(context), kTextureMemory, properties),
-      texture_(std::move(texture)),
-      description_(description),
-      slice_(slice),
-      pitch_(pitch) {}
 
 TENON_INLINE FrameInfo TextureMemory::info() const {
   return {find_texture_format(description_.Format)->pixels, description_.Width, description_.Height};
 }
 
 TENON_INLINE Ref<TextureMemory> TextureMemory::over(const Context& context, Com<ID3D11Texture2D> texture, UINT slice) {
-  detail::device_of(context, kTextureMemory, texture.get(), "wrapping a texture");
+  return Ref<TextureMemory>(new TextureMemory(context, std::move(texture), slice));
+}
+TENON_INLINE TextureMemory::Picture TextureMemory::picture_of(const Context& context, ID3D11Texture2D* texture,
+                                                              UINT slice) {
+  detail::device_of(context, kTextureMemory, texture, "wrapping a texture");
   D3D11_TEXTURE2D_DESC description{};
   texture->GetDesc(&description);
   const std::string what = "d3d11: wrapping a texture of " + std::to_string(description.Width) + "x" +
@@ -107,8 +106,8 @@ TENON_INLINE Ref<TextureMemory> TextureMemory::over(const Context& context, Com<
   for (std::size_t p = 0; p < format_info(info.format).plane_count; ++p)
     properties.size_bytes += pitch * plane_extent(info, p).height_px;
   properties.read_only = description.Usage == D3D11_USAGE_IMMUTABLE;
-  properties.identity = {MemoryIdentity::Kind::kHandle, slice, detail::number_of(texture.get())};
-  return Ref<TextureMemory>(new TextureMemory(context, properties, std::move(texture), description, slice, pitch));
+  properties.identity = {MemoryIdentity::Kind::kHandle, slice, detail::number_of(texture)};
+  return {description, pitch, properties};
 }
 
 TENON_INLINE Tensor adopt_buffer(const Context& context, ID3D11Buffer* buffer, const TensorInfo& info,

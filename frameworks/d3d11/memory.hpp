@@ -30,23 +30,27 @@ std::span<const TextureFormat> texture_formats();
 const TextureFormat* find_texture_format(DXGI_FORMAT format);
 const TextureFormat* find_texture_format(PixelFormat format);
 
-/// An ID3D11Buffer.
-class BufferMemory final : public Memory {
+/// An ID3D11Buffer. Devices derive their remote tensors' memory from it.
+class BufferMemory : public Memory {
  public:
   /// @errors kInvalidArgument: null, or a buffer of another device
   static Ref<BufferMemory> over(const Context& context, Com<ID3D11Buffer> buffer);
   ~BufferMemory() override { drop_views(); }
   ID3D11Buffer* buffer() const { return buffer_.get(); }
 
+ protected:
+  /// @errors as over()
+  BufferMemory(const Context& context, Com<ID3D11Buffer> buffer)
+      : Memory(context, kBufferMemory, properties_of(context, buffer.get())), buffer_(std::move(buffer)) {}
+
  private:
-  BufferMemory(Context context, const Properties& properties, Com<ID3D11Buffer> buffer)
-      : Memory(std::move(context), kBufferMemory, properties), buffer_(std::move(buffer)) {}
+  static Properties properties_of(const Context& context, ID3D11Buffer* buffer);
   Com<ID3D11Buffer> buffer_;
 };
 
 /// One picture of an ID3D11Texture2D: mip level 0 of an array slice. Tensors over it count as if its rows lay packed, one after another,
 /// and the second plane of NV12 and P010 behind the first.
-class TextureMemory final : public Memory {
+class TextureMemory : public Memory {
  public:
   /// @errors kInvalidArgument: null, a texture of another device, a slice that it lacks, several samples; kUnimplemented: a format that the
   /// table lacks
@@ -59,9 +63,25 @@ class TextureMemory final : public Memory {
   FrameInfo info() const;
   std::size_t pitch_bytes() const { return pitch_; }
 
+ protected:
+  /// @errors as over()
+  TextureMemory(const Context& context, Com<ID3D11Texture2D> texture, UINT slice)
+      : TextureMemory(context, std::move(texture), slice, picture_of(context, texture.get(), slice)) {}
+
  private:
-  TextureMemory(Context context, const Properties& properties, Com<ID3D11Texture2D> texture,
-                const D3D11_TEXTURE2D_DESC& description, UINT slice, std::size_t pitch);
+  struct Picture {
+    D3D11_TEXTURE2D_DESC description;
+    std::size_t pitch;
+    Properties properties;
+  };
+  static Picture picture_of(const Context& context, ID3D11Texture2D* texture, UINT slice);
+  /// Takes a reference to `texture`, which the picture is made of before it is moved.
+  TextureMemory(const Context& context, Com<ID3D11Texture2D>&& texture, UINT slice, const Picture& picture)
+      : Memory(context, kTextureMemory, picture.properties),
+        texture_(std::move(texture)),
+        description_(picture.description),
+        slice_(slice),
+        pitch_(picture.pitch) {}
   Com<ID3D11Texture2D> texture_;
   D3D11_TEXTURE2D_DESC description_;
   UINT slice_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -71,15 +72,19 @@ struct PlaneRows {
   std::size_t first_row = 0, begin_bytes = 0, rows = 0, row_bytes = 0;
 };
 TENON_INLINE PlaneRows rows_of(const TextureMemory& memory, const Tensor& tensor) {
-  const std::size_t pitch = memory.pitch_bytes(), rank = tensor.shape().size();
+  // A batch of one is its picture.
+  const std::size_t pitch = memory.pitch_bytes(), skipped = tensor.shape().size() == 4 && tensor.shape()[0] == 1;
   const std::size_t sample = size_bytes(tensor.element_type());
-  const ByteStrides strides = strides_of(tensor);
-  const bool is_picture = (rank == 2 || rank == 3) && (tensor.shape()[0] <= 1 || strides[0] == std::ptrdiff_t(pitch));
-  const std::size_t pixel = is_picture && rank == 3 ? sample * tensor.shape()[2] : sample;
-  if (!is_picture || (tensor.shape()[1] > 1 && strides[1] != std::ptrdiff_t(pixel)))
+  const auto shape = std::span<const std::size_t>(tensor.shape()).subspan(skipped);
+  const ByteStrides all = strides_of(tensor);
+  const auto strides = std::span<const std::ptrdiff_t>(all).subspan(skipped);
+  const bool is_picture =
+      (shape.size() == 2 || shape.size() == 3) && (shape[0] <= 1 || strides[0] == std::ptrdiff_t(pitch));
+  const std::size_t pixel = is_picture && shape.size() == 3 ? sample * shape[2] : sample;
+  if (!is_picture || (shape[1] > 1 && strides[1] != std::ptrdiff_t(pixel)))
     throw Error(Code::kUnimplemented, "d3d11: " + to_string(tensor) + " is no region of a texture's plane: rows of " +
                                           std::to_string(pitch) + " bytes, whole pixels side by side");
-  return {tensor.offset() / pitch, tensor.offset() % pitch, tensor.shape()[0], tensor.shape()[1] * pixel};
+  return {tensor.offset() / pitch, tensor.offset() % pitch, shape[0], shape[1] * pixel};
 }
 
 /// Copies rows between a mapped texture, whose planes lie one after another at one pitch, and packed bytes.

@@ -5,10 +5,17 @@
 #include <tenon/frameworks/egl/contexts.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
+#include <tenon/tests/conformance/users_objects.hpp>
 
 namespace egl_conformance {
 
 using namespace tenon;
+
+/// What programs have that Tenon's memory lies over.
+auto& users() {
+  static auto& all = *new conformance::UsersObjects<egl::client::Probe, Tensor>;
+  return all;
+}
 
 class EglUnderTest final : public conformance::FrameworkUnderTest {
  public:
@@ -49,7 +56,10 @@ class EglUnderTest final : public conformance::FrameworkUnderTest {
   }
 
   std::size_t live_objects() const override { return egl::client::Probe::handles.load(); }
-  void drop_idle() override { drain_deferred(default_deadline()); }
+  void drop_idle() override {
+    drain_deferred(default_deadline());
+    users().drop_idle();
+  }
   bool fail_native_call(std::size_t n) override {
     egl::client::Probe::failed.store(false);
     egl::client::Probe::countdown.store(static_cast<long>(n));
@@ -63,11 +73,8 @@ class EglUnderTest final : public conformance::FrameworkUnderTest {
     if (context.as<egl::EglContext>()->refusal(type, shape)) return {};
     const Tensor own = egl::allocate(context, type, shape);
     if (variant != "wrapped") return own;
-    // Stands for a program's textures, which it never deletes: not counted as Tenon's.
-    static auto& kept = *new std::vector<Tensor>;
-    kept.push_back(own);
-    egl::client::Probe::handles.fetch_sub(1);
     const Tensor as = egl::wrap(context, egl::texture(own));
+    users().keep(own, 1, as.memory());
     return as.shape() == shape ? as : as.reshaped(shape);
   }
 };

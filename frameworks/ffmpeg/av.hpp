@@ -54,16 +54,20 @@ namespace detail {
 /// time, the last made.
 class Reasons {
  public:
-  Reasons();
+  /// @param level  The least important messages that are collected; AV_LOG_WARNING: warnings, too.
+  explicit Reasons(int level = AV_LOG_ERROR);
   ~Reasons();
   Reasons(const Reasons&) = delete;
   Reasons& operator=(const Reasons&) = delete;
   void add(std::string line);
   void clear() { lines_.clear(); }
+  int level() const { return level_; }
+  const std::vector<std::string>& lines() const { return lines_; }
   /// " (FFmpeg: LINE; LINE)", or nothing.
   std::string text() const;
 
  private:
+  const int level_;
   std::vector<std::string> lines_;
   Reasons* before_;
 };

@@ -80,9 +80,13 @@ struct Packets {
       0;  ///< The frame's time by its packets' own times, which are not those of the frame where a clock jumps.
 };
 
-/// Whether a transport stream has a type for the codec; true for other containers. FFmpeg's muxer does not say so: it writes others as
-/// private data, which no reader takes.
-bool transport_stream_holds(const AVOutputFormat& container, AVCodecID codec);
+/// Whether FFmpeg's muxer of program streams writes the container: .mpg, .vob and their like.
+bool is_program_stream(const AVOutputFormat& container);
+
+/// Whether the container has a name for the codec; true where FFmpeg's muxer checks it itself. Those of transport and program streams and of
+/// AVI do not: what they have no name for is read as something else, or not at all, and the muxer of program streams may never return.
+/// @param tag  The name that the encoder gives its packets; 0: none.
+bool container_names(const AVOutputFormat& container, AVCodecID codec, std::uint32_t tag = 0);
 
 /// The time at which a packet is decoded, in nanoseconds; kNoTimestamp: unknown.
 std::int64_t decode_time_ns(const AVPacket& packet, AVRational time_base);

@@ -20,6 +20,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/orientation.hpp>
 #include <tenon/core/pixel_format.hpp>
+#include <tenon/core/placement.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/zones.hpp>
@@ -318,6 +319,29 @@ TENON_INLINE metadata::Zone zone(const GstStructure* from, const FrameInfo& info
   return value;
 }
 
+/// It has the size of its picture beside it, as points have.
+TENON_INLINE void put(GstStructure* into, const metadata::Placement& value, const FrameInfo& info) {
+  const metadata::Affine& map = value.map;
+  gst_structure_set(into, "x0", G_TYPE_DOUBLE, map.x0, "xx", G_TYPE_DOUBLE, map.xx, "xy", G_TYPE_DOUBLE, map.xy, "y0",
+                    G_TYPE_DOUBLE, map.y0, "yx", G_TYPE_DOUBLE, map.yx, "yy", G_TYPE_DOUBLE, map.yy, "width",
+                    G_TYPE_DOUBLE, value.width_px, "height", G_TYPE_DOUBLE, value.height_px, "picture_width",
+                    G_TYPE_UINT, static_cast<guint>(info.upright_width_px()), "picture_height", G_TYPE_UINT,
+                    static_cast<guint>(info.upright_height_px()), nullptr);
+}
+
+TENON_INLINE metadata::Placement placement(const GstStructure* from, const FrameInfo& info) {
+  metadata::Placement value{{number(from, "x0", 0), number(from, "xx", 1), number(from, "xy", 0), number(from, "y0", 0),
+                             number(from, "yx", 0), number(from, "yy", 1)},
+                            number(from, "width", 0),
+                            number(from, "height", 0)};
+  guint width = 0, height = 0;
+  gst_structure_get(from, "picture_width", G_TYPE_UINT, &width, "picture_height", G_TYPE_UINT, &height, nullptr);
+  const double by_x = static_cast<double>(width) / std::max(info.upright_width_px(), 1u),
+               by_y = static_cast<double>(height) / std::max(info.upright_height_px(), 1u);
+  value.map = metadata::Affine{0, by_x, 0, 0, 0, by_y}.then(value.map);
+  return value;
+}
+
 TENON_INLINE guint rounded(double value) {
   return static_cast<guint>(std::clamp(std::round(value), 0.0, 2147483647.0));
 }
@@ -424,6 +448,8 @@ TENON_INLINE void write_metadata(const metadata::Collection& known, const FrameI
   for (const auto& each : known.all<metadata::ZoneEvent>())
     detail::add_custom(buffer, *each.value, parent_of(each.parent));
   for (const auto& each : known.all<metadata::NotLookedAt>()) detail::add_custom(buffer, *each.value, metadata::kFrame);
+  for (const auto& each : known.all<metadata::Placement>())
+    detail::put(detail::new_custom(buffer, kPictureMetaName, each->kKind, metadata::kFrame), *each.value, info);
   for (const auto& each : known.all<metadata::Source>()) detail::add_custom(buffer, *each.value, metadata::kFrame);
   for (const auto& each : known.all<metadata::ReferenceTime>()) detail::add_time(buffer, *each.value);
   for (const auto& each : known.all<metadata::Record>()) detail::add_record(buffer, *each.value);
@@ -577,6 +603,8 @@ class MetaReader {
       known_.add(zone(fields, info_), parent);
     else if (kind == metadata::ZoneEvent::kKind.name())
       known_.add(zone_event(fields), parent);
+    else if (kind == metadata::Placement::kKind.name())
+      known_.add(placement(fields, info_), parent);
     else if (kind == metadata::NotLookedAt::kKind.name())
       known_.add(metadata::NotLookedAt{field(fields, "model")}, parent);
     else

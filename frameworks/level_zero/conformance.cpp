@@ -3,6 +3,7 @@
 #include <tenon/frameworks/level_zero/contexts.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
+#include <tenon/tests/conformance/users_objects.hpp>
 
 namespace level_zero_conformance {
 
@@ -12,6 +13,12 @@ using namespace tenon;
 const Context& main_context() {
   static const Context* context = new Context(level_zero::make_context());
   return *context;
+}
+
+/// What programs have that Tenon's memory lies over.
+auto& users() {
+  static auto& all = *new conformance::UsersObjects<level_zero::detail::Probe, Ref<Memory>>;
+  return all;
 }
 
 class LevelZeroUnderTest : public conformance::FrameworkUnderTest {
@@ -34,16 +41,16 @@ class LevelZeroUnderTest : public conformance::FrameworkUnderTest {
     Requirements as = wanted;
     if (variant == "exported") as.fd = FdKind::kMemfd;
     if (variant != "wrapped") return {usm.allocate(as, type), {}};
-    // Stands for a program that never frees it; not counted as Tenon's objects.
-    static auto& kept = *new std::vector<Ref<Memory>>;
-    kept.push_back(usm.allocate(wanted, type));
-    level_zero::detail::Probe::handles.fetch_sub(1);
-    void* const data = static_cast<level_zero::UsmMemory&>(*kept.back()).data();
-    return {level_zero::wrap(context, data, {element::u8, {wanted.size_bytes}, {}}).memory(), {}};
+    const Ref<Memory> own = usm.allocate(wanted, type);
+    void* const data = static_cast<level_zero::UsmMemory&>(*own).data();
+    const Ref<Memory> wrapped = level_zero::wrap(context, data, {element::u8, {wanted.size_bytes}, {}}).memory();
+    users().keep(own, 1, wrapped);
+    return {wrapped, {}};
   }
 
   std::size_t live_objects() const override { return level_zero::detail::Probe::handles.load(); }
   void drop_idle() override {
+    users().drop_idle();
     if (!level_zero::contexts().empty()) make_context().as<level_zero::UsmContext>()->native().drop_idle();
   }
   bool fail_native_call(std::size_t n) override {

@@ -2,6 +2,7 @@
 // One ze_context on one device, and the copies that Tenon makes the device perform.
 #include <tenon/frameworks/level_zero/transfer.hpp>
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -18,9 +19,13 @@ TENON_INLINE LateCopies& LateCopies::instance() {
   return *copies;
 }
 
-TENON_INLINE void LateCopies::add(std::unique_ptr<CopyJob> job) {
+TENON_INLINE void LateCopies::add(std::unique_ptr<CopyJob> job) noexcept {
   const std::lock_guard lock(mutex_);
-  jobs_.push_back(std::move(job));
+  try {
+    jobs_.push_back(std::move(job));
+  } catch (const std::bad_alloc&) {
+    (void)job.release();  // The device may still write there, so it is never freed.
+  }
 }
 
 TENON_INLINE void LateCopies::put_away(std::uint64_t patience_ns) noexcept {
@@ -60,8 +65,14 @@ TENON_INLINE void Native::copy(std::span<const CopyRegion> regions, Ref<RefCount
                 [&] { return "copies on " + device.name; });
   } catch (...) {
     job->native = Ref<const RefCounted>(this);
-    job->busy = std::make_shared<Running>(*this);
-    late.add(std::move(job));
+    try {
+      job->busy = std::make_shared<Running>(*this);
+      late.add(std::move(job));
+    } catch (const std::bad_alloc&) {
+      (void)job.release();  // The device may still write there: neither it nor the queue is ever freed.
+      const std::lock_guard lock(mutex_);
+      ++running_;
+    }
     throw;
   }
   give_back(std::move(job));
@@ -94,6 +105,7 @@ TENON_INLINE std::unique_ptr<CopyJob> Native::take_job() const {
     idle_.pop_back();
     return job;
   }
+  idle_.reserve(kMostIdle);  // give_back() has no other way out.
   if (!device.copy_group)
     throw Error(Code::kUnimplemented, "level_zero: " + device.name + " has no command queue that copies");
   const auto what = [&] { return "making a command queue for copies on " + device.name; };

@@ -43,7 +43,7 @@ struct CopyJob {
 class LateCopies {
  public:
   static LateCopies& instance();
-  void add(std::unique_ptr<CopyJob> job);
+  void add(std::unique_ptr<CopyJob> job) noexcept;
   /// Removes those that have finished. @param patience_ns  How long to wait for each.
   void put_away(std::uint64_t patience_ns) noexcept;
   bool empty() const;

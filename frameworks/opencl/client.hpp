@@ -10,6 +10,7 @@
 #include <tenon/frameworks/opencl/image.hpp>
 #include <tenon/frameworks/opencl/make.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
+#include <tenon/frameworks/opencl/newer_calls.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -29,6 +30,7 @@ using detail::injected;
 using detail::injected_code;
 using detail::injection;
 using detail::look_up;
+using detail::newer_calls;
 using detail::Probe;
 
 // Handles, what they say of themselves, and waiting for events.

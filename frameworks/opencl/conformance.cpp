@@ -4,6 +4,7 @@
 #include <tenon/frameworks/opencl/contexts.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
+#include <tenon/tests/conformance/users_objects.hpp>
 
 namespace opencl_conformance {
 
@@ -15,9 +16,20 @@ const Context& main_context() {
   return *context;
 }
 
+/// What programs have that Tenon's memory lies over.
+template <typename Object>
+auto& users() {
+  static auto& all = *new conformance::UsersObjects<opencl::detail::Probe, Object>;
+  return all;
+}
+
 class OpenclUnderTest : public conformance::FrameworkUnderTest {
  public:
   std::size_t live_objects() const override { return opencl::detail::Probe::handles.load(); }
+  void drop_idle() override {
+    users<Ref<Memory>>().drop_idle();
+    users<std::shared_ptr<void>>().drop_idle();
+  }
   bool fail_native_call(std::size_t n) override {
     opencl::detail::Probe::failed.store(false);
     opencl::detail::Probe::countdown.store(static_cast<long>(n));
@@ -46,13 +58,17 @@ class BuffersUnderTest final : public OpenclUnderTest {
     const opencl::detail::Native& native = context.as<opencl::FacetContext>()->native();
     const TensorInfo bytes{element::u8, {wanted.size_bytes}, {}};
     if (variant == "adopted_host_ptr") {
-      // A user's buffer over their own memory, kept until the process ends.
-      static auto& kept = *new std::vector<void*>;
-      kept.push_back(::operator new((size + 4095) / 4096 * 4096, std::align_val_t(4096)));
+      // A user's buffer over their own memory.
+      const std::shared_ptr<void> own(::operator new((size + 4095) / 4096 * 4096, std::align_val_t(4096)),
+                                      [](void* data) { ::operator delete(data, std::align_val_t(4096)); });
       cl_int status = CL_SUCCESS;
       cl_mem buffer =
-          clCreateBuffer(opencl::handle(context), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, kept.back(), &status);
-      return {opencl::adopt(context, buffer, bytes).memory(), {}};
+          clCreateBuffer(opencl::handle(context), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, own.get(), &status);
+      if (status != CL_SUCCESS)
+        throw Error(Code::kResourceExhausted, "a user's buffer over memory of the user's", "clCreateBuffer", status);
+      const Ref<Memory> adopted = opencl::adopt(context, buffer, bytes).memory();
+      users<std::shared_ptr<void>>().keep(own, 0, adopted);
+      return {adopted, {}};
     }
     if (variant == "borrowed") {
       const Handle<cl_mem> buffer =
@@ -65,6 +81,8 @@ class BuffersUnderTest final : public OpenclUnderTest {
     const cl_buffer_region region{origin, size};
     cl_int status = CL_SUCCESS;
     cl_mem part = clCreateSubBuffer(whole.get(), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+    if (status != CL_SUCCESS)
+      throw Error(Code::kResourceExhausted, "a user's part of a buffer", "clCreateSubBuffer", status);
     return {opencl::adopt(context, part, bytes).memory(), {}};
   }
 };
@@ -154,12 +172,11 @@ class UsmUnderTest final : public OpenclUnderTest {
                       : variant == "device" ? opencl::UsmType::kDevice
                                             : opencl::UsmType::kShared;
     if (variant != "wrapped") return {usm.allocate(wanted, type), {}};
-    // Stands for a program that never frees it: not one of Tenon's objects. Not freed at exit, when the driver may be gone.
-    static auto& kept = *new std::vector<Ref<Memory>>;
-    kept.push_back(usm.allocate(wanted, type));
-    opencl::detail::Probe::handles.fetch_sub(1);
-    auto* const data = static_cast<opencl::UsmMemory&>(*kept.back()).data();
-    return {opencl::wrap_usm(context, data, {element::u8, {wanted.size_bytes}, {}}).memory(), {}};
+    const Ref<Memory> own = usm.allocate(wanted, type);
+    auto* const data = static_cast<opencl::UsmMemory&>(*own).data();
+    const Ref<Memory> wrapped = opencl::wrap_usm(context, data, {element::u8, {wanted.size_bytes}, {}}).memory();
+    users<Ref<Memory>>().keep(own, 1, wrapped);
+    return {wrapped, {}};
   }
 };
 

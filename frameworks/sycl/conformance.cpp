@@ -4,6 +4,7 @@
 #include <tenon/frameworks/sycl/client.hpp>
 #include <tenon/frameworks/sycl/sycl.hpp>
 #include <tenon/tests/conformance/framework.hpp>
+#include <tenon/tests/conformance/users_objects.hpp>
 
 namespace sycl_conformance {
 
@@ -13,6 +14,12 @@ using namespace tenon;
 const Context& main_context() {
   static const Context* context = new Context(tenon::sycl::make_context());
   return *context;
+}
+
+/// What programs have that Tenon's memory lies over.
+auto& users() {
+  static auto& all = *new conformance::UsersObjects<tenon::sycl::client::Probe, Ref<Memory>>;
+  return all;
 }
 
 class SyclUnderTest : public conformance::FrameworkUnderTest {
@@ -28,17 +35,18 @@ class SyclUnderTest : public conformance::FrameworkUnderTest {
                       : variant == "shared" ? tenon::sycl::UsmType::kShared
                                             : tenon::sycl::UsmType::kHost;
     if (variant != "wrapped") return {usm.allocate(wanted, type), {}};
-    // Stands for a program that never frees it; not counted as Tenon's objects.
-    static auto& kept = *new std::vector<Ref<Memory>>;
-    kept.push_back(usm.allocate(wanted, type));
-    tenon::sycl::client::Probe::handles.fetch_sub(1);
-    return {tenon::sycl::wrap(context, static_cast<tenon::sycl::UsmMemory&>(*kept.back()).data(),
-                              {element::u8, {wanted.size_bytes}, {}})
-                .memory(),
-            {}};
+    const Ref<Memory> own = usm.allocate(wanted, type);
+    const Ref<Memory> wrapped = tenon::sycl::wrap(context, static_cast<tenon::sycl::UsmMemory&>(*own).data(),
+                                                  {element::u8, {wanted.size_bytes}, {}})
+                                    .memory();
+    users().keep(own, 1, wrapped);
+    return {wrapped, {}};
   }
   std::size_t live_objects() const override { return tenon::sycl::client::Probe::handles.load(); }
-  void drop_idle() override { drain_deferred(default_deadline()); }
+  void drop_idle() override {
+    drain_deferred(default_deadline());
+    users().drop_idle();
+  }
   bool fail_native_call(std::size_t n) override {
     tenon::sycl::client::Probe::failed.store(false);
     tenon::sycl::client::Probe::countdown.store(static_cast<long>(n));

@@ -5,6 +5,7 @@
 #include <tenon/frameworks/vulkan/contexts.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
+#include <tenon/tests/conformance/users_objects.hpp>
 
 namespace vulkan_conformance {
 
@@ -16,13 +17,10 @@ const Context& main_context() {
   return *context;
 }
 
-/// Stands for a program's objects, which it never destroys: not counted as Tenon's.
 template <typename Object>
-Object& kept(Object object, std::size_t handles) {
-  static auto& all = *new std::vector<Object>;
-  all.push_back(std::move(object));
-  vulkan::client::Probe::handles.fetch_sub(handles);
-  return all.back();
+auto& users() {
+  static auto& all = *new conformance::UsersObjects<vulkan::client::Probe, Object>;
+  return all;
 }
 
 class VulkanUnderTest : public conformance::FrameworkUnderTest {
@@ -46,17 +44,21 @@ class VulkanUnderTest : public conformance::FrameworkUnderTest {
     if (variant != "wrapped")
       return {buffers.allocate(wanted, variant == "host" ? vulkan::MemoryType::kHost : vulkan::MemoryType::kDevice),
               {}};
-    const Ref<Memory>& memory = kept(buffers.allocate(wanted, vulkan::MemoryType::kDevice), 2);
+    const Ref<Memory> memory = buffers.allocate(wanted, vulkan::MemoryType::kDevice);
     vulkan::UserBuffer user;
     user.buffer = static_cast<vulkan::BufferMemory&>(*memory).buffer();
     user.size = wanted.size_bytes;
     user.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    return {vulkan::wrap(context, user, {element::u8, {wanted.size_bytes}, {}}).memory(), {}};
+    const Ref<Memory> wrapped = vulkan::wrap(context, user, {element::u8, {wanted.size_bytes}, {}}).memory();
+    users<Ref<Memory>>().keep(memory, 2, wrapped);
+    return {wrapped, {}};
   }
 
   std::size_t live_objects() const override { return vulkan::client::Probe::handles.load(); }
   void drop_idle() override {
     drain_deferred(default_deadline());  // What waits for a point gives it back.
+    users<Ref<Memory>>().drop_idle();
+    users<Tensor>().drop_idle();
     if (!vulkan::contexts().empty()) make_context().as<vulkan::DeviceContext>()->native().drop_idle();
   }
   bool fail_native_call(std::size_t n) override {
@@ -162,13 +164,14 @@ class ImagesUnderTest final : public VulkanUnderTest {
     if (context.as<vulkan::ImageContext>()->refusal(type, shape, vulkan::Samples::kNormalised, tiling)) return {};
     if (variant == "exported") return vulkan::allocate_exported_image(context, type, shape);
     if (variant != "wrapped") return vulkan::allocate_image(context, type, shape, tiling);
-    const Tensor& own = kept(vulkan::allocate_image(context, type, shape), 2);
+    const Tensor own = vulkan::allocate_image(context, type, shape);
     vulkan::UserImage user;
     user.image = vulkan::image(own);
     user.format = vulkan::detail::format_of(type, shape.size() == 3 ? shape[2] : 1, vulkan::Samples::kNormalised);
     user.width_px = static_cast<std::uint32_t>(shape[1]), user.height_px = static_cast<std::uint32_t>(shape[0]);
     user.usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT;
     const Tensor as = vulkan::wrap_image(context, user);
+    users<Tensor>().keep(own, 2, as.memory());
     return as.shape() == shape ? as : as.reshaped(shape);
   }
 };

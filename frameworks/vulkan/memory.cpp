@@ -2,7 +2,10 @@
 // Buffers of Vulkan with their memory, by every way that memory comes in or goes out.
 #include <tenon/frameworks/vulkan/memory.hpp>
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <string>
 
 #include <tenon/core/error.hpp>
 
@@ -134,6 +137,14 @@ TENON_INLINE BufferBlock allocate_block(const Ref<Native>& native, std::size_t s
   return block;
 }
 
+/// The file behind a descriptor with a position of its own, where it can be opened again (as memory can); else a duplicate. Mesa's software
+/// driver reads an opaque descriptor at its position, which duplicates share, also with other processes: imports at once read past each other
+/// and fail with VK_ERROR_INVALID_EXTERNAL_HANDLE.
+TENON_INLINE UniqueFd open_again(int fd) {
+  UniqueFd own(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC));
+  return own ? std::move(own) : UniqueFd::duplicate(fd);
+}
+
 TENON_INLINE BufferBlock import_block(const Ref<Native>& native, int fd, Origin origin, std::size_t size) {
   const Native& on = *native;
   const auto handle = origin == Origin::kDmabuf ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT
@@ -157,7 +168,7 @@ TENON_INLINE BufferBlock import_block(const Ref<Native>& native, int fd, Origin 
   const auto type = on.find_memory(allowed, 0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
   if (!type)
     fail(VK_ERROR_INVALID_EXTERNAL_HANDLE, "vkGetMemoryFdPropertiesKHR", what() + " (no type of memory for it)");
-  UniqueFd given = UniqueFd::duplicate(fd);
+  UniqueFd given = origin == Origin::kOpaque ? open_again(fd) : UniqueFd::duplicate(fd);
   auto dedicated = typed<VkMemoryDedicatedAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO);
   dedicated.buffer = block.buffer.get();
   const bool alone = (features_of(on, handle) & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) != 0;

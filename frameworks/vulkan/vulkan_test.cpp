@@ -3,6 +3,7 @@
 #include <tenon/frameworks/vulkan/testing/vulkan.hpp>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -158,6 +159,15 @@ TEST_F(Vulkan, DescriptorsAreExportedAndImported) {
               HasSubstr("not open"));
   const Tensor plain = allocate(context, MemoryType::kDevice, bytes_info(10));
   EXPECT_THAT(error_of([&] { export_fd(plain); }, Code::kFailedPrecondition), HasSubstr("vulkan::allocate_exported"));
+}
+
+TEST_F(Vulkan, ImportsLeaveThePositionOfTheDescriptor) {
+  if (!has(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) GTEST_SKIP() << "no VK_KHR_external_memory_fd";
+  const Tensor own = allocate_exported(context, bytes_info(5000));
+  const UniqueFd fd = export_fd(own);
+  const off_t before = ::lseek(fd.get(), 0, SEEK_CUR);
+  const Tensor imported = import_fd(context, fd.get(), FdKind::kVulkanFd, own.memory()->size_bytes(), bytes_info(5000));
+  EXPECT_EQ(::lseek(fd.get(), 0, SEEK_CUR), before) << "imports at once would read past each other";
 }
 
 TEST_F(Vulkan, DmabufsPassBothWaysInPlace) {

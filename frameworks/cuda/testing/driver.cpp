@@ -444,6 +444,19 @@ ENTRY cuStreamWaitValue32_v2(abi::Stream stream, abi::DevicePointer at, std::uin
   queue->push([=] { wait_until([&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == value; }); });
   return abi::kSuccess;
 }
+ENTRY cuStreamWriteValue32_v2(abi::Stream stream, abi::DevicePointer at, std::uint32_t value, unsigned flags) {
+  LOCKED;
+  CUstream_st* const queue = stream_of(stream);
+  std::shared_ptr<Physical> keep;
+  std::byte* const word = resolve(at, sizeof value, keep);
+  if (!queue) return abi::kInvalidHandle;
+  if (!word || flags != 0 || at % sizeof value != 0) return abi::kInvalidValue;
+  queue->push([=] {
+    std::memcpy(word, &value, sizeof value);
+    static_cast<void>(keep);
+  });
+  return abi::kSuccess;
+}
 /// CUDA's own: a host function as work of a stream, by which tests make a stream late.
 ENTRY cuLaunchHostFunc(abi::Stream stream, void (*function)(void*), void* data) {
   LOCKED;

@@ -18,7 +18,7 @@ TENON_INLINE Reasons*& reasons_of_thread() {
   return now;
 }
 
-TENON_INLINE Reasons::Reasons() : before_(std::exchange(reasons_of_thread(), this)) {}
+TENON_INLINE Reasons::Reasons(int level) : level_(level), before_(std::exchange(reasons_of_thread(), this)) {}
 TENON_INLINE Reasons::~Reasons() { reasons_of_thread() = before_; }
 
 TENON_INLINE void Reasons::add(std::string line) {
@@ -129,7 +129,7 @@ TENON_INLINE void Dictionary::check_all_taken(const std::string& what) const {
 
 TENON_INLINE void on_log(void* object, int level, const char* format, std::va_list arguments) {
   detail::Reasons* const reasons = detail::reasons_of_thread();
-  if (reasons && detail::own_level(object, level) <= AV_LOG_ERROR) {
+  if (reasons && detail::own_level(object, level) <= reasons->level()) {
     std::array<char, 512> line{};
     int has_prefix = 0;  // Names of objects and addresses say nothing to a user.
     std::va_list copy;

@@ -3,7 +3,6 @@
 #include <tenon/frameworks/ffmpeg/packets.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -50,11 +49,20 @@ TENON_INLINE void set_display_matrix(AVStream& stream, const std::vector<std::ui
 
 }  // namespace detail
 
-TENON_INLINE bool transport_stream_holds(const AVOutputFormat& container, AVCodecID codec) {
-  if (std::string_view(container.name) != "mpegts") return true;
-  constexpr AVCodecID kHeld[] = {AV_CODEC_ID_H264,  AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO,
-                                 AV_CODEC_ID_MPEG4, AV_CODEC_ID_CAVS, AV_CODEC_ID_DIRAC,      AV_CODEC_ID_VC1};
-  return std::find(std::begin(kHeld), std::end(kHeld), codec) != std::end(kHeld);
+TENON_INLINE bool is_program_stream(const AVOutputFormat& container) {
+  constexpr std::string_view kPrograms[] = {"mpeg", "vcd", "svcd", "vob", "dvd"};
+  return std::ranges::count(kPrograms, container.name) != 0;
+}
+
+TENON_INLINE bool container_names(const AVOutputFormat& container, AVCodecID codec, std::uint32_t tag) {
+  const std::string_view name = container.name;
+  const auto is_among = [codec](const auto& all) { return std::ranges::count(all, codec) != 0; };
+  constexpr AVCodecID kBoth[] = {AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO,
+                                 AV_CODEC_ID_MPEG4};
+  constexpr AVCodecID kTransport[] = {AV_CODEC_ID_CAVS, AV_CODEC_ID_DIRAC, AV_CODEC_ID_VC1};
+  if (name == "mpegts") return is_among(kBoth) || is_among(kTransport);
+  if (is_program_stream(container)) return is_among(kBoth);
+  return name != "avi" || tag != 0 || avformat_query_codec(&container, codec, FF_COMPLIANCE_NORMAL) != 0;
 }
 
 TENON_INLINE std::int64_t decode_time_ns(const AVPacket& packet, AVRational time_base) {
@@ -161,7 +169,7 @@ TENON_INLINE void PacketFile::open() {
   const bool is_matroska = std::string_view(container->name) == "matroska";
   const int answer = avformat_query_codec(container, stream_.codec->codec_id,
                                           is_matroska ? FF_COMPLIANCE_EXPERIMENTAL : FF_COMPLIANCE_NORMAL);
-  if (answer == 0 || (answer == AVERROR_PATCHWELCOME && !transport_stream_holds(*container, stream_.codec->codec_id)))
+  if (answer == 0 || (answer == AVERROR_PATCHWELCOME && !container_names(*container, stream_.codec->codec_id)))
     throw Error(Code::kInvalidArgument, what() + ": " + container->name + " does not hold " +
                                             avcodec_get_name(stream_.codec->codec_id) +
                                             (is_matroska ? "" : "; use .mkv"));
@@ -178,7 +186,8 @@ TENON_INLINE void PacketFile::open() {
   if (!track) throw Error(Code::kResourceExhausted, what() + ": no memory for a stream", "avformat_new_stream", 0);
   check(avcodec_parameters_copy(track->codecpar, stream_.codec.get()), "avcodec_parameters_copy");
   track->codecpar->codec_tag = 0;  // The tag is that of the container that the packets come from.
-  track->time_base = stream_.time_base;
+  // Players read the units that files usually have.
+  track->time_base = stream_.time_base.den > 1'000'000 ? AVRational{1, 90'000} : stream_.time_base;
   track->sample_aspect_ratio = stream_.codec->sample_aspect_ratio;
   detail::set_display_matrix(*track, stream_.display_matrix);
   check(avio_open(&format_->pb, url.c_str(), AVIO_FLAG_WRITE), "avio_open");

@@ -3,10 +3,12 @@
 #include <tenon/frameworks/ffmpeg/video_encoder.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -140,9 +142,8 @@ TENON_INLINE bool counts_pictures(const AVOutputFormat& container) {
 /// How many steps apart two pictures may be: containers of numbered pictures have no gaps, but for AVI, whose muxer counts up to 60,000
 /// pictures that are not there. Program streams have times for some of the pictures only, between which readers count.
 TENON_INLINE std::int64_t most_steps(const AVOutputFormat& container) {
-  constexpr std::string_view kPrograms[] = {"mpeg", "vcd", "svcd", "vob", "dvd"};
   if (std::string_view(container.name) == "avi") return 50000;
-  const bool has_gaps = !counts_pictures(container) && std::ranges::count(kPrograms, container.name) == 0;
+  const bool has_gaps = !counts_pictures(container) && !is_program_stream(container);
   return has_gaps ? std::numeric_limits<std::int64_t>::max() : 1;
 }
 
@@ -152,11 +153,11 @@ TENON_INLINE bool says_rotation(const AVOutputFormat& container) {
   return std::ranges::count(kTurning, container.name) != 0;
 }
 
-/// The unit of times: fine enough for any source, unless the container or the encoder counts pictures.
+/// The unit of times: fine enough for any source, unless the container or the encoder counts pictures, or gaps are filled with pictures.
 TENON_INLINE AVRational time_base_of(const AVCodec& encoder, const AVOutputFormat& container, AVRational rate) {
   const AVRational step = av_inv_q(rate);
-  if (counts_pictures(container) || listed_rates(encoder, container.name) || encoder.id == AV_CODEC_ID_THEORA)
-    return step;
+  const bool has_gaps = most_steps(container) == std::numeric_limits<std::int64_t>::max();
+  if (!has_gaps || listed_rates(encoder, container.name) || encoder.id == AV_CODEC_ID_THEORA) return step;
   if (encoder.id != AV_CODEC_ID_MPEG4) return {1, 90000};
   const int parts = 65535 / rate.num;  // MPEG-4 has 16 bits for the unit.
   return parts > 0 ? AVRational{rate.den, rate.num * parts} : step;
@@ -179,6 +180,9 @@ TENON_INLINE void VideoEncoder::add_to(AVFormatContext* format) {
   if (const int error = avcodec_parameters_from_context(stream->codecpar, codec_.get()); error < 0) {
     throw make_error(error, what_, "avcodec_parameters_from_context");
   }
+  if (!container_names(*format->oformat, codec_->codec_id, stream->codecpar->codec_tag))
+    throw Error(Code::kInvalidArgument, what_ + ": " + format->oformat->name + " does not hold " +
+                                            avcodec_get_name(codec_->codec_id) + "; use .mkv, or another encoder");
   set_rotation(*stream, info_.rotation);
   // Samples of more than 8 bits have no official name there; all readers know FFmpeg's.
   if (std::string_view(format->oformat->name) == "yuv4mpegpipe")
@@ -307,7 +311,7 @@ TENON_INLINE bool VideoEncoder::takes(const AVOutputFormat& container, AVCodecID
   constexpr std::string_view kStreams[] = {"mpegts", "rtp", "rtp_mpegts", "rtsp"};
   const int answer = avformat_query_codec(&container, codec, FF_COMPLIANCE_NORMAL);
   return answer == 1 || (answer == AVERROR_PATCHWELCOME && std::ranges::count(kStreams, container.name) != 0 &&
-                         transport_stream_holds(container, codec));
+                         container_names(container, codec));
 }
 
 TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container, const std::string& path) const {
@@ -328,9 +332,6 @@ TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container
     throw Error(Code::kUnimplemented,
                 what_ + ": this FFmpeg has no video encoder \"" + options_.codec + "\"; leave the choice open");
   }
-  if (!transport_stream_holds(container, encoder->id))
-    throw Error(Code::kInvalidArgument,
-                what_ + ": mpegts does not hold " + avcodec_get_name(encoder->id) + "; use .mkv, or another encoder");
   return *encoder;
 }
 
@@ -406,7 +407,7 @@ TENON_INLINE CodecPtr VideoEncoder::set_up(const AVCodec& encoder, const AVOutpu
     codec->flags |= AV_CODEC_FLAG_QSCALE;
     codec->global_quality = FF_QP2LAMBDA * std::max(2, options_.quality / 6);
   }
-  codec->bit_rate = 0;
+  if (encoder.id != AV_CODEC_ID_DIRAC) codec->bit_rate = 0;  // VC-2 has rates only.
   return codec;
 }
 
@@ -425,6 +426,40 @@ TENON_INLINE void add_own_options(const AVCodecContext& codec, const WriterOptio
     to.set("profile", codec.pix_fmt == AV_PIX_FMT_YUV422P     ? "dnxhr_sq"
                       : codec.pix_fmt == AV_PIX_FMT_YUV422P10 ? "dnxhr_hqx"
                                                               : "dnxhr_444");
+}
+
+/// The names in options that FFmpeg hands to the encoder's own library as they are: x264-params=NAME=VALUE:NAME=VALUE.
+TENON_INLINE std::vector<std::string> names_for_the_library(const WriterOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : options.encoder) {
+    if (!key.ends_with("-params") && key != "x264opts") continue;
+    for (std::size_t at = 0; at < value.size();) {
+      const std::size_t end = std::min(value.find(':', at), value.size());
+      names.push_back(value.substr(at, std::min(value.find('=', at), end) - at));
+      at = end + 1;
+    }
+  }
+  return names;
+}
+
+/// Such a library warns of what it does not know ("Error parsing option 'NAME = VALUE'", "Unknown option: NAME", "Invalid value for NAME"), and
+/// goes on without it. It warns of other things, too.
+TENON_INLINE void check_taken_by_the_library(const std::vector<std::string>& names, const Reasons& warnings,
+                                             const std::string& what) {
+  const auto is_letter = [](char one) {
+    return std::string_view("-_").find(one) != std::string_view::npos ||
+           std::isalnum(static_cast<unsigned char>(one)) != 0;
+  };
+  for (const std::string& line : warnings.lines()) {
+    const std::size_t refused = std::min(line.find("option"), line.find("alue for"));
+    if (refused == std::string::npos) continue;
+    for (const std::string& name : names) {
+      const std::size_t at = name.empty() ? std::string::npos : line.find(name, refused), end = at + name.size();
+      if (at == std::string::npos || (at > 0 && is_letter(line[at - 1])) || (end < line.size() && is_letter(line[end])))
+        continue;
+      throw Error(Code::kInvalidArgument, what + ": the encoder's library does not take \"" + name + "\": " + line);
+    }
+  }
 }
 
 TENON_INLINE std::vector<std::uint8_t> VideoEncoder::headers_of_a_picture() {
@@ -473,7 +508,8 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
   std::vector<AVPixelFormat> formats{encoder_format(encoder, from, container.name)};
   if (formats.front() == AV_PIX_FMT_NONE) formats = open_device(encoder, from);
   int error = 0;
-  Reasons reasons;
+  const std::vector<std::string> names = names_for_the_library(options_);
+  Reasons reasons(names.empty() ? AV_LOG_ERROR : AV_LOG_WARNING);
   for (const bool cuts : {false, true}) {
     if (cuts ? !is_odd : is_odd && device_) continue;  // Devices pad odd extents, and their streams keep the padding.
     for (const AVPixelFormat format : formats) {
@@ -486,7 +522,10 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
           for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
           reasons.clear();
           error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
-          if (error >= 0) dictionary.check_all_taken(what_ + ": encoder " + name_);
+          if (error >= 0) {
+            dictionary.check_all_taken(what_ + ": encoder " + name_);
+            check_taken_by_the_library(names, reasons, what_ + ": encoder " + name_);
+          }
           return error >= 0;
         };
         if (open_it()) {

@@ -398,6 +398,37 @@ TEST(FfmpegWriter, RefusesPointersInAFile) {
             Code::kInvalidArgument);
 }
 
+TEST(FfmpegWriter, RefusesCodecsThatReadersOfTheContainerDoNotKnow) {
+  Folder folder;
+  const Frame frame = gradient(tenon::kI420, 352, 288, 0);
+  int written = 0, refused = 0;
+  for (const std::string extension : {".avi", ".mpg", ".vob", ".ts"}) {
+    for (const std::string name : {"mpeg4", "mpeg2video", "libx264", "libx265", "apng", "png", "asv1", "gif", "mjpeg",
+                                   "ffv1", "prores_ks", "qtrle", "tiff", "bmp", "huffyuv", "snow", "vc2"}) {
+      const AVCodec* const encoder = avcodec_find_encoder_by_name(name.c_str());
+      if (!encoder) continue;
+      const std::string path = folder.file(name + extension);
+      ff::WriterOptions options;
+      options.codec = name;
+      const auto write = [&] {
+        ff::Writer writer(path, frame.info(), options);
+        for (int i = 0; i < 4; ++i) writer.write(frame);
+        writer.finish();
+      };
+      const bool is_written = code_of(write, " does not hold ") == Code::kOk;
+      ++(is_written ? written : refused);
+      if (!is_written) continue;
+      auto video = ff::open(path);
+      int frames = 0;
+      while (video.read()) ++frames;
+      EXPECT_EQ(video.codec(), avcodec_get_name(encoder->id)) << path;
+      EXPECT_EQ(frames, 4) << path;
+    }
+  }
+  EXPECT_GT(written, 4);
+  EXPECT_GT(refused, 4);
+}
+
 TEST(FfmpegWriter, ChoosesTheNearestFormat) {
   const auto of = [](const char* encoder, AVPixelFormat from) {
     return ff::to_string(ff::detail::encoder_format(*avcodec_find_encoder_by_name(encoder), from));
@@ -457,6 +488,14 @@ TEST(FfmpegWriter, SaysWhatTheEncoderSays) {
   };
   if (avcodec_find_encoder_by_name("libx264")) {
     EXPECT_THAT(refusal("libx264", {{"preset", "fastish"}}), ::testing::HasSubstr("preset/tune fastish"));
+    EXPECT_THAT(refusal("libx264", {{"x264-params", "keyint=10:keyimt=1"}}),
+                ::testing::HasSubstr("does not take \"keyimt\": "));
+    EXPECT_THAT(refusal("libx264", {{"x264-params", "bframes=many"}}), ::testing::HasSubstr("not take \"bframes\""));
+    ff::WriterOptions right;
+    right.codec = "libx264", right.encoder["x264-params"] = "keyint=10:bframes=0";
+    ff::Writer(folder.file("o.mkv"), {tenon::kI420, 64, 64}, right);
+    right.encoder["x264-params"] = "level=1";  // "frame MB size (40x30) > level limit (99)" is no refusal.
+    ff::Writer(folder.file("o.mkv"), {tenon::kI420, 640, 480}, right);
   }
   EXPECT_THAT(refusal("ffv1", {{"level", "3"}, {"slices", "7"}}), ::testing::HasSubstr("(FFmpeg: "));
   EXPECT_EQ(files_in(folder), 0u);

@@ -21,20 +21,10 @@
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/make.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
-#include <tenon/frameworks/opencl/newer_calls.hpp>
+#include <tenon/frameworks/opencl/testing/queue.hpp>
 #include <tenon/tests/support/error_of.hpp>  // IWYU pragma: export
 
 namespace tenon::opencl {
-
-/// A queue as a program makes it. @errors null: the call failed
-inline cl_command_queue new_queue(cl_context context, cl_device_id device) {
-  cl_int status = CL_SUCCESS;
-  if (const auto make = detail::newer_calls().make_queue) return make(context, device, nullptr, &status);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  return clCreateCommandQueue(context, device, 0, &status);
-#pragma GCC diagnostic pop
-}
 
 /// A context on the first device of the platform selected by the environment; checks that all handles are released.
 class OpenclFixture : public ::testing::Test {

@@ -2,8 +2,6 @@
 // Blobs: a header that is checked byte by byte, then sections that are checked as a whole.
 #include <tenon/engine/blob.hpp>
 
-#include <link.h>
-
 #include <cstring>
 #include <functional>
 #include <map>
@@ -11,6 +9,7 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/platform/modules.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/store/bytes.hpp>
@@ -39,48 +38,8 @@ constexpr std::size_t kHeaderBytes = sizeof(Header);
 
 std::size_t aligned(std::size_t size) { return store::aligned(size, kAlignment); }
 
-/// The build-id that the linker gave to the file in which this code lies: another build may lower otherwise.
-std::string build_id() {
-  struct Search {
-    std::uintptr_t address;
-    std::string found;
-  } search{reinterpret_cast<std::uintptr_t>(&build_id), {}};
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
-        bool mine = false;
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto& part = info->dlpi_phdr[i];
-          const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
-          mine |= part.p_type == PT_LOAD && wanted.address >= begin && wanted.address < begin + part.p_memsz;
-        }
-        if (!mine) return 0;
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto& part = info->dlpi_phdr[i];
-          if (part.p_type != PT_NOTE) continue;
-          const char* at = reinterpret_cast<const char*>(info->dlpi_addr + part.p_vaddr);
-          const char* end = at + part.p_memsz;
-          while (at + sizeof(ElfW(Nhdr)) <= end) {
-            ElfW(Nhdr) note;
-            std::memcpy(&note, at, sizeof note);
-            const char* name = at + sizeof note;
-            const char* value = name + (std::size_t{note.n_namesz} + 3) / 4 * 4;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
-              static constexpr char kDigits[] = "0123456789abcdef";
-              for (std::size_t k = 0; k < note.n_descsz; ++k) {
-                wanted.found += kDigits[static_cast<unsigned char>(value[k]) >> 4];
-                wanted.found += kDigits[static_cast<unsigned char>(value[k]) & 15];
-              }
-              return 1;
-            }
-            at = value + (std::size_t{note.n_descsz} + 3) / 4 * 4;
-          }
-        }
-        return 1;
-      },
-      &search);
-  return search.found;
-}
+/// That of the file in which this code lies: another build may lower otherwise.
+std::string build_id() { return platform::build_of(reinterpret_cast<const void*>(&build_id)); }
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Code::kDataLoss, "CPU: the compiled blob is damaged or truncated: " + what + "; compile the model anew");

@@ -110,13 +110,12 @@ class PlanStore {
     return plan;
   }
 
-  /// The plan that was asked for last; null: none is made yet.
-  std::shared_ptr<const Plan> latest() const {
+  /// The plan, if it is kept now, which is no use of it; else null. @cost no allocation
+  template <typename Wanted>
+  std::shared_ptr<const Plan> find(const Wanted& wanted) const {
     const std::lock_guard lock(mutex_);
-    const Entry* latest = nullptr;
-    for (const auto& [key, entry] : entries_)
-      if (entry->plan && (!latest || entry->last_use > latest->last_use)) latest = entry.get();
-    return latest ? latest->plan : nullptr;
+    const auto known = entries_.find(wanted);
+    return known == entries_.end() ? nullptr : known->second->plan;
   }
 
   Counts counts() const {

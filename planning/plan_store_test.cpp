@@ -65,8 +65,18 @@ TEST(PlanStore, AThreadThatNeedsAnotherPlanDoesNotWaitAndOneThatNeedsTheSameDoes
   waiter.join();
   EXPECT_TRUE(slow);
   EXPECT_EQ(same, slow);
-  EXPECT_EQ(store.latest(), slow);
   EXPECT_EQ(store.counts().made, 2U);
+}
+
+TEST(PlanStore, APlanThatIsFoundIsNotUsed) {
+  Store store({.plans = 2});
+  EXPECT_EQ(store.find(1), nullptr);
+  const auto first = store.get(1, some), second = store.get(2, some);
+  EXPECT_EQ(store.find(1), first);
+  EXPECT_EQ(store.find(3), nullptr);
+  store.get(3, some);
+  EXPECT_EQ(store.find(1), nullptr) << "it was used longest ago";
+  EXPECT_EQ(store.find(2), second);
 }
 
 TEST(PlanStore, AFailureIsEveryWaitersAndTheNextOneTriesAgain) {

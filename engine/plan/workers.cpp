@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bounded workers: one oneTBB arena, for oneDNN's loops and ours alike.
-#include <sched.h>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -19,6 +18,7 @@
 #include <tbb/task_scheduler_observer.h>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/platform/processors.hpp>
 #include <tenon/engine/engine.hpp>
 
 namespace tenon::inline v1::engine {
@@ -68,23 +68,18 @@ class Pinning final : public tbb::task_scheduler_observer {
   void on_scheduler_entry(bool) override {
     const std::size_t slot = this_slot();
     if (slot >= cpus_.size()) return;
-    cpu_set_t& before = before_[slot];
-    if (sched_getaffinity(0, sizeof before, &before) != 0) CPU_ZERO(&before);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<std::size_t>(cpus_[slot]), &one);
-    sched_setaffinity(0, sizeof one, &one);  // Fails where a container forbids it: the thread then stays unpinned.
+    before_[slot] = platform::processors_of_thread();
+    platform::keep_thread_on(platform::ProcessorSet(cpus_[slot]));  // Where this is refused, it stays unpinned.
   }
   void on_scheduler_exit(bool) override {
     const std::size_t slot = this_slot();
-    if (slot < cpus_.size() && CPU_COUNT(&before_[slot]) > 0)
-      sched_setaffinity(0, sizeof before_[slot], &before_[slot]);
+    if (slot < cpus_.size() && before_[slot].count() > 0) platform::keep_thread_on(before_[slot]);
   }
 
  private:
   static std::size_t this_slot() { return static_cast<std::size_t>(tbb::this_task_arena::current_thread_index()); }
   std::vector<int> cpus_;
-  std::vector<cpu_set_t> before_;  ///< By slot; each slot has one thread at a time.
+  std::vector<platform::ProcessorSet> before_;  ///< By slot; each slot has one thread at a time.
 };
 
 /// oneTBB takes memory for its first structures under a lock that its own exceptions take too: without memory it would
@@ -134,9 +129,7 @@ void Workers::run(const std::function<void()>& body) {
 
 int Workers::available_cpus() {
   int count = static_cast<int>(std::thread::hardware_concurrency());
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
+  if (const int allowed = platform::processors_of_thread().count()) count = allowed;
   // A container's quota: threads beyond it only preempt each other.
   std::ifstream quota("/sys/fs/cgroup/cpu.max");
   double limit = 0, period = 0;

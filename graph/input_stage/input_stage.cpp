@@ -155,6 +155,12 @@ std::shared_ptr<op::v0::Parameter> find_parameter(const Model& model, const std:
               "input stage: the model has no input \"" + input + "\"; it has" + (known.empty() ? " none" : known));
 }
 
+/// An input for one picture, [c,h,w] or [h,w,c], as if it had a batch of 1.
+PartialShape as_batch(const PartialShape& shape) {
+  if (shape.rank().is_dynamic() || shape.size() != 3) return shape;
+  return {Dimension(1), shape[0], shape[1], shape[2]};
+}
+
 std::vector<std::int64_t> rect(const PixelRect& r) {
   return {static_cast<std::int64_t>(r.x), static_cast<std::int64_t>(r.y), static_cast<std::int64_t>(r.width),
           static_cast<std::int64_t>(r.height)};
@@ -294,13 +300,15 @@ InputStageSpec spec_of(const Node& node) { return make_spec(options_of(node)); }
 
 InputStageOptions options_from(const Model& model, const FrameInfo& source, const std::string& input) {
   const auto parameter = find_parameter(model, input);
-  const PartialShape& shape = parameter->get_partial_shape();
-  const std::string what = "input stage: input \"" + parameter->get_friendly_name() + "\" of shape " + to_string(shape);
+  const PartialShape shape = as_batch(parameter->get_partial_shape());
+  const std::string what = "input stage: input \"" + parameter->get_friendly_name() + "\" of shape " +
+                           to_string(parameter->get_partial_shape());
   const auto refuse = [&](const std::string& why) {
     throw Error(Code::kInvalidArgument, what + " cannot take frames: " + why);
   };
-  if (shape.rank().is_dynamic() || shape.size() != 4) refuse("it must be [1,c,h,w] or [1,h,w,c]");
-  if (!shape[0].compatible(Dimension(1))) refuse("the batch must be 1");
+  if (shape.rank().is_dynamic() || shape.size() != 4)
+    refuse("it must be [1,c,h,w] or [1,h,w,c], or the same without a batch");
+  if (!shape[0].compatible(Dimension(1))) refuse("the batch must be 1 or open; export the model so");
   const auto colours = [&](std::size_t axis) {
     return shape[axis].is_static() && (shape[axis].get_length() == 1 || shape[axis].get_length() == 3);
   };
@@ -341,7 +349,8 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
   const InputStageSpec spec = make_spec(options);
   std::shared_ptr<Model> staged = model.clone();
   const auto old = find_parameter(*staged, input);
-  if (old->get_element_type() != spec.type || !old->get_partial_shape().compatible(PartialShape(spec.model_shape())))
+  if (old->get_element_type() != spec.type ||
+      !as_batch(old->get_partial_shape()).compatible(PartialShape(spec.model_shape())))
     throw Error(Code::kInvalidArgument,
                 "input stage: it makes " + std::string(name(spec.type)) + " " + to_string(spec.model_shape()) +
                     ", but input \"" + old->get_friendly_name() + "\" takes " +
@@ -362,7 +371,12 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
   }
   // The stage's own output has no name: a name refers to the planes, or to nothing.
   old->output(0).set_names({});
-  const auto stage = make_input_stage(arguments, options, old->get_friendly_name() + "/input_stage");
+  auto stage = make_input_stage(arguments, options, old->get_friendly_name() + "/input_stage");
+  if (old->get_partial_shape().rank().is_static() && old->get_partial_shape().size() == 3) {
+    const auto axes = op::v0::Constant::create(element::i64, Shape{1}, std::vector<std::int64_t>{0});
+    axes->set_friendly_name(old->get_friendly_name() + "/batch");
+    stage = make_node("Squeeze", 1, {stage->output(0), axes->output(0)}, {}, old->get_friendly_name() + "/picture");
+  }
   old->output(0).replace(stage->output(0));
   stage->output(0).set_names({});
   // The planes take the place of the input they replace; the other inputs keep their order.

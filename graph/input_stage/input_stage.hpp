@@ -63,7 +63,7 @@ struct InputStageOptions {
 /// Dynamic height and width are what the model was exported for (input_size, or shortest_edge and longest_edge of the frame), or the
 /// frame's; a dynamic batch becomes 1. An empty `input` means the first one.
 ///
-/// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], c 1 or 3), or a value cannot be read
+/// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], or without a batch; c 1 or 3), or a value cannot be read
 ///         (names key, value, source and what is accepted). kNotFound: no such input.
 TENON_API InputStageOptions options_from(const Model& model, const FrameInfo& source, const std::string& input = {});
 

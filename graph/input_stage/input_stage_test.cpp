@@ -463,7 +463,7 @@ TEST(InputStage, SaysWhichModelInfoIsWrong) {
   EXPECT_TRUE(has(message({1, 3, 8, 8}, {{"reverse_input_channels", "maybe"}}), "YES or NO"));
   EXPECT_TRUE(has(message({1, 3, 8, 8}, {{"color_space", "CMYK"}}), "RGB, BGR, GRAY"));
   EXPECT_TRUE(has(message({1, 3, 8, 8}, {}, "nope"), "\"image\""));
-  EXPECT_TRUE(has(message({1, 3, 8}, {}), "[1,c,h,w]"));
+  EXPECT_TRUE(has(message({3, 8}, {}), "[1,c,h,w]"));
   EXPECT_TRUE(has(message({1, 5, 8, 8}, {}), "1 or 3"));
   EXPECT_TRUE(has(message({4, 3, 8, 8}, {}), "batch"));
 }

@@ -19,11 +19,9 @@ bool ends_with(const std::string& text, const std::string& end) {
 }
 
 /// The last words of a class's name, and the type of its results. Null: by the configuration's model_type.
-constexpr std::pair<const char*, const char*> kHeads[] = {{"ForImageClassification", "Classification"},
-                                                          {"ForObjectDetection", nullptr},
-                                                          {"ForSemanticSegmentation", "Segmentation"},
-                                                          {"ForDepthEstimation", "Depth"},
-                                                          {"ForPoseEstimation", "Heatmaps"}};
+constexpr std::pair<const char*, const char*> kHeads[] = {
+    {"ForImageClassification", "Classification"}, {"ForObjectDetection", nullptr}, {"ForInstanceSegmentation", nullptr},
+    {"ForSemanticSegmentation", "Segmentation"},  {"ForDepthEstimation", "Depth"}, {"ForPoseEstimation", "Heatmaps"}};
 
 /// Families of detectors by the configuration's model_type; others are named as they are there.
 constexpr std::pair<const char*, const char*> kDetectors[] = {{"detr", "DETR"},
@@ -34,7 +32,10 @@ constexpr std::pair<const char*, const char*> kDetectors[] = {{"detr", "DETR"},
                                                               {"d_fine", "RF-DETR"},
                                                               {"rf_detr", "RF-DETR"},
                                                               {"deformable_detr", "RF-DETR"},
-                                                              {"conditional_detr", "RF-DETR"}};
+                                                              {"conditional_detr", "RF-DETR"},
+                                                              {"dab-detr", "RF-DETR"},
+                                                              {"lw_detr", "RF-DETR"},
+                                                              {"deimv2", "RF-DETR"}};
 
 std::string detector_of(const std::string& model_type) {
   for (const auto& [name, type] : kDetectors) {

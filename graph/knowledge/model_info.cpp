@@ -22,6 +22,7 @@ namespace {
 constexpr const char* kOptions = "options";
 constexpr const char* kPredictor = "Ultralytics' predictor";
 constexpr const char* kModelApi = "Model API";
+constexpr const char* kAnomalib = "anomalib's outputs";
 
 // Exporters; those of side files are named in their table.
 constexpr const char* kByUser = "user";
@@ -55,6 +56,18 @@ std::vector<std::size_t> widths(const PartialShape& shape) {
   }
   return found;
 }
+
+/// What anomalib writes of a model is the names of its outputs alone.
+bool is_of_anomalib(const Model& model) {
+  const auto outputs = model.outputs();
+  const auto has = [&](const char* name) {
+    return std::any_of(outputs.begin(), outputs.end(), [&](const auto& one) { return one.get_names().count(name); });
+  };
+  return has("pred_score") && (has("pred_label") || has("anomaly_map"));
+}
+
+/// Sources that are no statement, but what a program does where nothing is stated.
+bool is_habit(const std::string& source) { return source == kPredictor || source == kModelApi || source == kAnomalib; }
 
 std::vector<std::string> names_of(const std::string& text) {
   return !text.empty() && text[0] == '{' ? names_by_number(text) : split_names(text, ' ');
@@ -164,15 +177,27 @@ void ModelInfo::add_defaults() {
     return statement.counts && statement.fact.key == "model_type" && statement.fact.source != "option" &&
            lower_case(statement.fact.value) == "yolo";
   });
+  const auto add_default = [&](const std::string& key, const std::string& value, const char* program) {
+    if (!find(key)) statements_.push_back({{key, value, program}, true});
+  };
   if (is_yolo) {
     for (auto& [key, value] : ultralytics_defaults(model_type())) {
-      if (!find(key)) statements_.push_back({{key, value, kPredictor}, true});
+      // Ultralytics' IRs ask for a letterbox whatever their head is. Its predictor stretches pictures for some.
+      for (Statement& one : statements_) {
+        if (key == "resize_type" && value == "standard" && one.fact.key == key && one.fact.source == "model_info")
+          one.counts = false;
+      }
+      add_default(key, value, kPredictor);
     }
   }
-  // Anomaly models have their mean and scale inside, and take 0..1, as Model API gives it to them.
-  if (lower_case(text("model_type")) == "anomalydetection" && source("model_type") == "model_info" &&
-      !find("scale_values"))
-    statements_.push_back({{"scale_values", "255", kModelApi}, true});
+  // Anomaly models have their mean and scale inside, and take 0..1, as Model API and anomalib give it to them.
+  const std::string type = lower_case(text("model_type"));
+  if (type == "anomalydetection" && source("model_type") == "model_info") add_default("scale_values", "255", kModelApi);
+  if ((type.empty() || type == "anomalydetection") && is_of_anomalib(model_)) {
+    for (const auto& [key, value] : {std::pair("model_type", "AnomalyDetection"), std::pair("scale_values", "255"),
+                                     std::pair("color_space", "RGB")})
+      add_default(key, value, kAnomalib);
+  }
 }
 
 const Fact* ModelInfo::find(const std::string& key) const {
@@ -189,7 +214,7 @@ std::string ModelInfo::text(const std::string& key) const {
 
 std::string ModelInfo::stated(const std::string& key) const {
   const std::string from = source(key);
-  return from == kPredictor || from == kModelApi ? std::string() : text(key);
+  return is_habit(from) ? std::string() : text(key);
 }
 
 std::string ModelInfo::source(const std::string& key) const {
@@ -216,8 +241,8 @@ std::string ModelInfo::model_type() const {
 std::string ModelInfo::yolo_type() const {
   // What the predictors of Ultralytics call the results of their tasks.
   constexpr std::pair<const char*, const char*> tasks[] = {
-      {"detect", "YOLOv8"},  {"segment", "YOLOv8-seg"},      {"pose", "YOLOv8-pose"},
-      {"obb", "YOLOv8-obb"}, {"classify", "Classification"}, {"semantic", "Segmentation"}};
+      {"detect", "YOLOv8"},           {"segment", "YOLOv8-seg"},    {"pose", "YOLOv8-pose"}, {"obb", "YOLOv8-obb"},
+      {"classify", "Classification"}, {"semantic", "Segmentation"}, {"depth", "Depth"}};
   const std::string task = lower_case(text("task"));
   if (text("head") == "RTDETRDecoder") return "RT-DETR";
   const std::string by_shapes = type_by_shapes();
@@ -300,8 +325,8 @@ std::vector<std::string> ModelInfo::remarks() const {
     for (const Statement& statement : statements_) {
       const Fact& other = statement.fact;
       // An option is there to override, and a program's habit is no statement.
-      const bool is_compared = other.key == key.name && &other != chosen && chosen->source != "option" &&
-                               other.source != kPredictor && other.source != kModelApi;
+      const bool is_compared =
+          other.key == key.name && &other != chosen && chosen->source != "option" && !is_habit(other.source);
       if (is_compared && !is_same(key.name, chosen->value, other.value))
         all.push_back(std::string(key.name) + " is " + count_and_text(key.name, chosen->value) + " in " +
                       chosen->source + " and " + count_and_text(key.name, other.value) + " in " + other.source + "; " +

@@ -22,6 +22,7 @@ using namespace tenon;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::SizeIs;
 
 using Texts = std::vector<std::pair<std::string, std::string>>;
 
@@ -92,7 +93,7 @@ TEST(ModelInfo, FollowsTheTask) {
   const auto classes = ultralytics("classify", {{1, 2}});
   EXPECT_EQ(type(classes), "Classification");
   EXPECT_EQ(ModelInfo(*classes).text("resize_type"), "crop");
-  EXPECT_EQ(type(ultralytics("depth", {{1, 2}})), "YOLO of the task depth");
+  EXPECT_EQ(type(ultralytics("sounds", {{1, 2}})), "YOLO of the task sounds");
   EXPECT_EQ(type(ultralytics("", {{1, 252, 7}})), "YOLOv5") << "exports of YOLOv5's own program state no task";
 }
 
@@ -212,6 +213,49 @@ TEST(ModelInfo, HeadsTellWhatShapesDoNot) {
   EXPECT_EQ(ModelInfo(*model).model_type(), "RT-DETR");
   EXPECT_EQ(ModelInfo(*model).text("resize_type"), "standard") << "their predictor stretches pictures for it";
   EXPECT_EQ(ModelInfo(*ultralytics("semantic", {{1, 2, 64, 64}})).model_type(), "Segmentation");
+  const auto depth = ultralytics("depth", {{1, 1, 64, 64}});
+  EXPECT_EQ(ModelInfo(*depth).model_type(), "Depth");
+  EXPECT_EQ(ModelInfo(*depth).text("resize_type"), "standard");
+}
+
+TEST(ModelInfo, PicturesAreStretchedAsThePredictorDoesWhateverAnIrSays) {
+  // Ultralytics writes the same resize_type into the IRs of all heads but the classifiers'.
+  struct Head {
+    const char *task, *name;
+    bool is_stretched;
+  };
+  for (const auto& [task, head, is_stretched] :
+       {Head{"detect", "RTDETRDecoder", true}, Head{"depth", "Depth", true}, Head{"detect", "Detect", false},
+        Head{"semantic", "SemanticSegment", false}}) {
+    const auto model = ultralytics(task, {{1, 6, 84}}, {{"head", head}});
+    model->set_rt_info(std::string("YOLO"), {"model_info", "model_type"});
+    model->set_rt_info(std::string("fit_to_window_letterbox"), {"model_info", "resize_type"});
+    const ModelInfo info(*model);
+    EXPECT_EQ(info.text("resize_type"), is_stretched ? "standard" : "fit_to_window_letterbox") << head;
+    EXPECT_THAT(info.remarks(), SizeIs(is_stretched ? 1 : 0)) << head << ": both values are named";
+    state(*model, {{"resize_type", "fit_to_window"}});
+    EXPECT_EQ(ModelInfo(*model).text("resize_type"), "fit_to_window") << head << ": users have the last word";
+  }
+}
+
+TEST(ModelInfo, AnomalibsModelsAreKnownByTheNamesOfTheirOutputs) {
+  const auto named = [](const std::vector<std::string>& names) {
+    const auto model = model_of(std::vector<Shape>(names.size(), Shape{1}));
+    for (std::size_t i = 0; i < names.size(); ++i) model->output(i).set_names({names[i]});
+    return model;
+  };
+  const auto model = named({"pred_score", "pred_label", "anomaly_map", "pred_mask"});
+  const ModelInfo info(*model);
+  EXPECT_EQ(info.model_type(), "AnomalyDetection");
+  EXPECT_EQ(info.text("scale_values"), "255") << "they take 0..1";
+  EXPECT_EQ(info.source("scale_values"), "anomalib's outputs");
+  EXPECT_TRUE(info.stated("scale_values").empty());
+  EXPECT_EQ(ModelInfo(*named({"anomaly_map", "pred_score"})).model_type(), "AnomalyDetection");
+  EXPECT_EQ(ModelInfo(*named({"pred_score", "boxes"})).model_type(), "") << "one of its names is no proof";
+  state(*model, {{"model_type", "Classification"}});
+  EXPECT_EQ(ModelInfo(*model).text("scale_values"), "") << "users know better";
+  state(*model, {{"model_type", "AnomalyDetection"}});
+  EXPECT_EQ(ModelInfo(*model).text("scale_values"), "255");
 }
 
 TEST(ModelInfo, OptionsAreChecked) {

@@ -168,6 +168,12 @@ TEST_F(SideFiles, HuggingFaceConfigurationsAreOneDescription) {
   write("config.json",
         R"({"architectures": ["RTDetrV2ForObjectDetection"], "model_type": "rt_detr_v2", "id2label": {"0": "x"}})");
   EXPECT_EQ(ModelInfo(*found()).model_type(), "RT-DETR");
+  for (const char* const type : {"lw_detr", "dab-detr", "deimv2"}) {
+    write("config.json", std::string(R"({"architectures": ["AnyForObjectDetection"], "model_type": ")") + type + "\"}");
+    EXPECT_EQ(ModelInfo(*found()).model_type(), "RF-DETR") << type;
+  }
+  write("config.json", R"({"architectures": ["RfDetrForInstanceSegmentation"], "model_type": "rf_detr"})");
+  EXPECT_EQ(ModelInfo(*found()).model_type(), "RF-DETR");
   write("config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama"})");
   EXPECT_THAT(ModelInfo(*found()).facts(), IsEmpty()) << "no model of pictures";
   EXPECT_FALSE(found()->has_rt_info({"side_files"}));

@@ -48,9 +48,8 @@ FactTexts ultralytics_facts(const std::function<std::string(const char*)>& entry
 }
 
 FactTexts ultralytics_defaults(const std::string& model_type) {
-  const char* resize = model_type == "Classification" ? "crop"
-                       : model_type == "RT-DETR"      ? "standard"
-                                                      : "fit_to_window_letterbox";
+  const bool is_stretched = model_type == "RT-DETR" || model_type == "Depth";
+  const char* resize = model_type == "Classification" ? "crop" : is_stretched ? "standard" : "fit_to_window_letterbox";
   return {{"scale_values", "255"},
           {"pad_value", "114"},
           {"color_space", "RGB"},

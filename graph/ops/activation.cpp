@@ -265,6 +265,7 @@ void evaluate_prelu(const Node&, std::span<const Tensor> inputs, std::span<Tenso
     expanded[0] = slope[0];
     slope = expanded;
   }
+  if (shape.empty() && slope == Shape{1}) slope = {};
   if (slope.size() > shape.size())
     fail("slope of shape " + to_string(slope) + " does not fit data of shape " + to_string(shape));
   std::vector<std::size_t> steps(shape.size(), 0);

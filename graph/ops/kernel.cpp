@@ -7,6 +7,7 @@
 #include <limits>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/reals.hpp>
 #include <tenon/graph/small_floats.hpp>
 
 namespace tenon {
@@ -21,19 +22,18 @@ float half_to_float(std::uint16_t bits) {
   return sign ? -value : value;
 }
 
+// Without branches, so that loops take several at a time.
 std::uint16_t float_to_half(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint16_t sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
-  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 and more round to infinity.
-  if (magnitude < 0x38800000u) {
-    // Below the smallest normal: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits.
-    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(sum) - 0x3f000000u));
-  }
-  const std::uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
-  return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
+  // Below the smallest normal: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits.
+  const float sum = std::bit_cast<float>(magnitude) + 0.5f;
+  const std::uint32_t small = std::bit_cast<std::uint32_t>(sum) - 0x3f000000u;
+  const std::uint32_t normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
+  std::uint32_t half = magnitude < 0x38800000u ? small : normal;
+  half = magnitude >= 0x477ff000u ? 0x7c00u : half;  // 65520 and more round to infinity.
+  half = magnitude > 0x7f800000u ? 0x7e00u : half;
+  return static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | half);
 }
 
 std::uint16_t float_to_bfloat16(float value) {
@@ -260,6 +260,13 @@ void store_elements(ElementType type, const T* src, std::size_t count, void* dst
 TENON_FOR_COMPUTE_TYPES(TENON_INSTANTIATE)
 // NOLINTEND(bugprone-macro-parentheses)
 #undef TENON_INSTANTIATE
+
+void to_reals(ElementType type, const void* from, std::size_t count, float* to) {
+  load_elements(type, from, static_cast<std::ptrdiff_t>(size_bytes(type)), count, to);
+}
+void from_reals(ElementType type, const float* from, std::size_t count, void* to) {
+  store_elements(type, from, count, to);
+}
 
 template <typename T>
 std::vector<T> to_vector(const Tensor& tensor) {

@@ -201,7 +201,7 @@ TEST(FoldConstants, FoldsWhatDecidesItsOwnExtents) {
 
 /// Five times x + x * i, joined, and the last.
 std::shared_ptr<Model> loop_model(const Output<Node>& condition, const std::shared_ptr<op::v0::Parameter>& x) {
-  const auto state = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3}),
+  const auto state = std::make_shared<op::v0::Parameter>(element::f32, x->get_partial_shape()),
              number = std::make_shared<op::v0::Parameter>(element::i64, PartialShape{}),
              goes_on = std::make_shared<op::v0::Parameter>(element::boolean, PartialShape{});
   const auto next = make_node(
@@ -231,6 +231,17 @@ TEST(UnrollLoops, LeavesLoopsThatAreTooLargeOrMayEnd) {
   const auto model = loop_model(goes_on, x);
   EXPECT_FALSE(only(pass::unroll_loops()).run(model));
   EXPECT_EQ(count(*model, "Loop"), 1u);
+}
+
+TEST(UnrollLoops, ALoopThatNeverBeginsStaysUntilItsExtentsAreKnown) {
+  const auto never = [](const PartialShape& shape) {
+    return loop_model(constant({}, {0}, element::boolean), std::make_shared<op::v0::Parameter>(element::f32, shape));
+  };
+  EXPECT_FALSE(only(pass::unroll_loops()).run(never(PartialShape{1, Dimension::dynamic()})))
+      << "nothing of an unknown extent would have an extent of 0";
+  const auto model = never(PartialShape{1, 3});
+  expect_same_after(model, only(pass::unroll_loops()), {1, 3});
+  EXPECT_EQ(count(*model, "Loop"), 0u);
 }
 
 TEST(UnrollLoops, MakesNoMoreNodesInAllThanItMay) {

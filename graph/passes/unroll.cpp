@@ -170,19 +170,28 @@ bool never_begins(const op::util::SubGraphOp& node) {
   return (trips && *trips == 0) || (begins && *begins == 0);
 }
 
-/// Its outputs then: the states that came in, and nothing of what its body would have made.
+/// Its outputs then: the states that came in, and nothing of what its body would have made. None if the model's inputs will
+/// tell extents of that which are not known yet.
 OutputVector without_iterations(const op::util::SubGraphOp& node) {
   const auto& inputs = node.get_input_descriptions();
   OutputVector values(node.get_output_descriptions().size());
+  const OutputVector given = node.input_values();
+  const bool is_open =
+      std::any_of(given.begin(), given.end(), [](const auto& value) { return value.get_partial_shape().is_dynamic(); });
   for (const auto& output : node.get_output_descriptions()) {
     const auto state = std::find_if(inputs.begin(), inputs.end(), [&](const auto& input) {
       const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(input);
       return merged && merged->m_body_value_index == output->m_body_value_index;
     });
     const bool is_joint = as<MultiSubGraphOp::ConcatOutputDescription>(output) != nullptr;
-    values[output->m_output_index] = state != inputs.end() && !is_joint
-                                         ? node.input_value((*state)->m_input_index)
-                                         : std::make_shared<op::v0::Constant>(nothing_of(node, *output))->output(0);
+    Output<Node>& value = values[output->m_output_index];
+    if (state != inputs.end() && !is_joint) {
+      value = node.input_value((*state)->m_input_index);
+      continue;
+    }
+    const Output<Node> made = node.get_function()->get_results()[output->m_body_value_index]->input_value(0);
+    if (is_open && made.get_partial_shape().is_dynamic()) return {};
+    value = std::make_shared<op::v0::Constant>(nothing_of(node, *output))->output(0);
   }
   return values;
 }

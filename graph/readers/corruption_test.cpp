@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged model files give a model or a tenon::Error, whatever the damage. Deterministic; the fuzzers go further.
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
 
 #include <gtest/gtest.h>
 
@@ -232,6 +239,48 @@ TEST(DamagedIr, DeepNesting) {
   EXPECT_THROW(read_ir(closed + "</rt_info></net>", {}), Error);
 }
 
+/// While it lives, an allocation that would take the process past what it has and 256 MiB fails, on Linux; sanitizers reserve more.
+class NoMoreMemory {
+ public:
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  NoMoreMemory() {
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    EXPECT_EQ(::getrlimit(RLIMIT_AS, &before_), 0);
+    rlimit bound = before_;
+    bound.rlim_cur = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + (std::uint64_t{256} << 20);
+    EXPECT_EQ(::setrlimit(RLIMIT_AS, &bound), 0);
+  }
+  ~NoMoreMemory() { ::setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+#else
+  NoMoreMemory() = default;
+  ~NoMoreMemory() {}
+#endif
+  NoMoreMemory(const NoMoreMemory&) = delete;
+  NoMoreMemory& operator=(const NoMoreMemory&) = delete;
+};
+
+TEST(DamagedOnnx, HugeShapesAllocateNothing) {
+  const auto field = [](char tag, const std::string& body) {  // Shorter than 128 bytes.
+    return std::string{tag, static_cast<char>(body.size())} + body;
+  };
+  const NoMoreMemory bound;
+  for (const int shift : {30, 35, 40}) {  // A weight of so many floats, of which none is there.
+    std::string extent;
+    for (std::uint64_t left = std::uint64_t{1} << shift; left != 0; left >>= 7)
+      extent += static_cast<char>((left & 0x7F) | (left > 0x7F ? 0x80 : 0));
+    const std::string weight = "\x08" + extent + "\x10\x01" + field(0x42, "w");  // dims, data_type, name
+    const std::string node = field(0x0A, "w") + field(0x12, "y") + field(0x22, "Identity");
+    const std::string graph =
+        field(0x0A, node) + field(0x12, "g") + field(0x2A, weight) + field(0x62, field(0x0A, "y"));
+    const std::string model = "\x08\x08" + field(0x3A, graph) + field(0x42, std::string("\x0A\x00\x10\x11", 4));
+    EXPECT_THROW(read_onnx_text(model), Error) << "2^" << shift;
+  }
+}
+
 // Shapes that claim more data than exists must not cause allocations.
 TEST(DamagedIr, HugeShapesAllocateNothing) {
   const auto xml = [](const std::string& shape, const std::string& layers, const std::string& edges) {
@@ -253,6 +302,9 @@ TEST(DamagedIr, HugeShapesAllocateNothing) {
     attempt([&] { read_ir(xml(shape, relu, edges), {}); }, tally);
   }
   EXPECT_THROW(read_ir(xml("99999999999999999999", relu, edges), {}), Error);
+  const NoMoreMemory bound;
+  for (const char* shape : {"1073741824", "1024,1024,1024,8", "1,1099511627776"})
+    EXPECT_NO_THROW(read_ir(xml(shape, relu, edges), {})) << shape;
 }
 
 }  // namespace readers_corruption_test

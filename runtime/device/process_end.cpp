@@ -22,7 +22,8 @@ inline namespace v1 {
 namespace process_end {
 namespace {
 
-constexpr std::chrono::seconds kPatience{10}, kAfterCancel{2};
+// What was cancelled ends behind the program that a driver compiles: seconds, on a busy machine, where OpenCL runs on processors.
+constexpr std::chrono::seconds kPatience{10}, kAfterCancel{20};
 /// A registration takes 32 bytes for ever, and after so many models the libraries have made what they make.
 constexpr int kMostModels = 1000;
 

@@ -13,7 +13,8 @@ inline namespace v1 {
 
 /// Static objects of devices' modules, and of the libraries that they use, are destroyed when the process ends. An inference or a
 /// compilation that runs in another thread would use them afterwards, whether its request or model is a static object itself or was
-/// never destroyed. So the end waits up to ten seconds for all that runs, and cancels what takes longer; then nothing can start any more.
+/// never destroyed. So the end waits up to ten seconds for all that runs, cancels what takes longer, and waits up to twenty for that; then
+/// nothing can start any more.
 /// @thread all functions from any thread
 namespace process_end {
 

@@ -290,9 +290,18 @@ void Bindings::prepare() {
         allocate(port);
     }
     std::visit([&](auto& bound) { bound.prepare(site(port)); }, slot.binding);
+    if (!port.is_input) bind_fixed_output(port);
     again |= !is_standing(slot.binding);
   });
   needs_prepare_ = again;
+}
+
+/// Frames fix the input's shape, and so shapes of outputs that are open in the model: a device of fixed shapes writes where it is told.
+void Bindings::bind_fixed_output(PortRef port) {
+  if (model_->info(port).is_static) return;
+  const DeviceRequest& device = devices_.active();
+  const PartialShape& shape = device.compiled().ports().outputs[port.index].get_partial_shape();
+  if (shape.is_static()) device.bind(port, output(port.index, shape.to_shape()));
 }
 
 Tensor Bindings::output(std::size_t index, const Shape& shape) {

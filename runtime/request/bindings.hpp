@@ -78,6 +78,7 @@ class Bindings {
   bool use_items(PortRef port, const std::vector<Tensor>& tensors);
   /// Makes a tensor for the port.
   void allocate(PortRef port);
+  void bind_fixed_output(PortRef port);
   /// The frame formats that inputs take now; all empty without frames.
   InputVariant::Key key_now();
   bool takes_frames(std::size_t input);

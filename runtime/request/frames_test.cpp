@@ -184,6 +184,41 @@ TEST_F(Frames, UsersOutputStaysBoundThroughAReplan) {
   EXPECT_NEAR(y.data<float>()[0], 60, 1);
 }
 
+TEST_F(Frames, FeedInputsWithoutABatch) {
+  for (const PartialShape& input : {PartialShape{3, 4, 8}, PartialShape{4, 8, 3}, PartialShape{3, -1, -1}}) {
+    auto request = core.compile_model(relu_model(input), "REFERENCE", takes_strides(true)).create_infer_request();
+    request.set_frame(grey_frame(kNv12, 8, 4, 77));
+    request.infer();
+    EXPECT_EQ(request.get_output_tensor().get_shape(), input.is_static() ? input.to_shape() : (Shape{3, 4, 8}));
+    EXPECT_NEAR(first_value(request), 77, 1);
+  }
+}
+
+TEST_F(Frames, FixWhatIsOpenInTheModelsOutputs) {
+  // The batch, and then all extents of the picture.
+  for (const PartialShape& open : {PartialShape{-1, 3, 4, 8}, PartialShape{-1, 3, -1, -1}}) {
+    auto request = core.compile_model(relu_model(open), "REFERENCE", takes_strides(true)).create_infer_request();
+    for (const std::uint32_t width : {16u, 32u, 16u}) {
+      request.set_frame(grey_frame(kNv12, width, 8, 77));
+      request.infer();
+      const Shape wanted = open[2].is_static() ? Shape{1, 3, 4, 8} : Shape{1, 3, 8, width};
+      ASSERT_EQ(request.get_output_tensor().get_shape(), wanted);
+      EXPECT_NEAR(first_value(request), 77, 1);
+    }
+    Tensor own(element::f32, Shape{1, 3, 8, 16});
+    request.set_output_tensor(own);
+    request.set_frame(grey_frame(kNv12, 16, 8, 99));
+    request.infer();
+    EXPECT_NEAR(own.data<float>()[0], 99, 1);
+    // A tensor has the shape that it has.
+    const Shape two{2, 3, 4, 8};
+    request.set_input_tensor(Tensor(element::f32, two));
+    request.set_output_tensor(Tensor(element::f32, two));
+    request.infer();
+    EXPECT_EQ(request.get_output_tensor().get_shape(), two);
+  }
+}
+
 TEST_F(Frames, KeepTheDecodersBufferUntilTheNextOne) {
   auto request = compile().create_infer_request();
   int released = 0;

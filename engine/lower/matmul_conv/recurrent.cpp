@@ -134,19 +134,19 @@ Descs describe_tensors(const Layer& layer) {
           md({layer.steps, layer.batch, d * h}, type, tag::ntc)};
 }
 
-struct Made {
+struct RecurrentPrimitive {
   dnnl::primitive primitive;
   md weights_layer, weights_iter, scratchpad;
   std::string kernel;
 };
 
 template <typename Descriptor, typename Primitive>
-Made made_of(const Descriptor& descriptor, const Primitive& primitive) {
+RecurrentPrimitive made_of(const Descriptor& descriptor, const Primitive& primitive) {
   return {primitive, descriptor.weights_layer_desc(), descriptor.weights_iter_desc(), descriptor.scratchpad_desc(),
           descriptor.impl_info_str()};
 }
 
-Made make(const dnnl::engine& engine, const Layer& layer, const Descs& t) {
+RecurrentPrimitive make(const dnnl::engine& engine, const Layer& layer, const Descs& t) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto inference = dnnl::prop_kind::forward_inference;
@@ -192,7 +192,7 @@ KernelStep::Kernel swap_axes(std::int64_t a, std::int64_t b, std::size_t bytes) 
 bool lower_in(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node>& node, Layer layer) {
   layer.type = type;
   const Descs descs = describe_tensors(layer);
-  Made made;
+  RecurrentPrimitive made;
   try {
     made = make(builder.engine(), layer, descs);
   } catch (const dnnl::error&) {

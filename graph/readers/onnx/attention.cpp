@@ -34,7 +34,7 @@ Out join_heads(const Out& x) { return reshape_like(transpose(x, {0, 2, 1, 3}), {
 
 namespace {
 /// @param times  i64 [1].
-Out repeat_heads(const Out& x, const Out& times) {
+Out heads_repeated(const Out& x, const Out& times) {
   const auto heads = known_extent(x, 1), size = known_extent(x, 3);
   const auto known = known_ints(times);
   const Out target = known ? ints({1, 1, (*known)[0], 1, 1}) : concat({ints({1, 1}), times, ints({1, 1})}, 0);
@@ -46,7 +46,7 @@ Out repeat_heads(const Out& x, const Out& times) {
 }
 }  // namespace
 
-Out repeat_heads(const Out& x, std::int64_t times) { return times == 1 ? x : repeat_heads(x, ints({times})); }
+Out repeat_heads(const Out& x, std::int64_t times) { return times == 1 ? x : heads_repeated(x, ints({times})); }
 
 void ScoreMask::add(const Out& mask) {
   const double masked = -std::numeric_limits<double>::infinity();
@@ -84,8 +84,8 @@ Out attend(const Out& q, const Out& keys, const Out& values, const Out& mask, co
   } else if (!q_heads || !k_heads) {
     const auto heads_of = [](const Out& x) { return slice(shape_of(x), 1, 2, 0); };
     const Out times = div(heads_of(q), heads_of(k));
-    k = repeat_heads(k, times);
-    v = repeat_heads(v, times);
+    k = heads_repeated(k, times);
+    v = heads_repeated(v, times);
   }
   Out scale;
   if (form.scale)

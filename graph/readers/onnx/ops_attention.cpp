@@ -258,37 +258,39 @@ OutputVector group_query_attention(const NodeContext& node) {
 }
 
 /// A mask of integers in one of ONNX Runtime's forms: lengths [batch]; ends and starts [2 * batch]; or 1 for keys that
-/// count, [batch, keys], [batch, queries, keys] or [batch, 1, longest, longest].
+/// count, [batch, keys], [batch, queries, keys] or [batch, 1, longest, longest]. A query none of whose keys count sees
+/// them all, since each is less by the same number.
 void add_padding(const NodeContext& node, std::size_t index, ScoreMask& mask, const Out& queries, const Out& keys,
                  const Out& batch) {
   const std::int64_t rank = node.rank(index);
   const Out& given = node.input(index);
+  Out counts;
   if (rank == 1) {
     const Dimension count = given.get_partial_shape()[0], sequences = batch.get_partial_shape()[0];
-    if (count.is_static() && sequences.is_static() && count == sequences)
-      return mask.add_length(keys, convert(given, ElementType::kI64));
-    if (count.is_static() && sequences.is_static() && count.get_length() == 2 * sequences.get_length()) {
-      const Out both = convert(given, ElementType::kI64);
-      const std::int64_t n = sequences.get_length();
-      mask.add_length(keys, slice(both, 0, n, 0));
-      return mask.add(
-          op("GreaterEqual", 1,
-             {reshape(steps(keys), Ints{1, 1, 1, -1}), reshape(slice(both, n, 2 * n, 0), Ints{-1, 1, 1, 1})}));
-    }
-    unimplemented("input " + std::to_string(index) + " is a mask of shape " + given.get_partial_shape().to_string() +
-                  " for a batch of " + sequences.to_string() +
-                  "; written out are [batch] and [2 * batch] of static shape, and masks of rank 2 and more");
+    if (count.is_static() && sequences.is_static() && count != sequences && count != sequences * Dimension(2))
+      unimplemented("input " + std::to_string(index) + " is a mask of shape " + given.get_partial_shape().to_string() +
+                    " for a batch of " + sequences.to_string() +
+                    "; written out are [batch], [2 * batch], and masks of rank 2 and more");
+    // Without starts, a sequence starts at 0.
+    const Out n = reshape(extent_of(batch, 0), Ints{1}), key = reshape(steps(keys), Ints{1, 1, 1, -1});
+    const Out both = concat({convert(given, ElementType::kI64), broadcast_to(int_scalar(0), n)}, 0);
+    const auto part = [&](const Out& from, const Out& to) {
+      return reshape(op("Slice", 8, {both, from, to, ints({1})}), Ints{-1, 1, 1, 1});
+    };
+    counts = op("LogicalAnd", 1,
+                {op("Less", 1, {key, part(ints({0}), n)}), op("GreaterEqual", 1, {key, part(n, add(n, n))})});
+  } else {
+    Out shaped = given;
+    if (rank == 2)
+      shaped = unsqueeze(given, {1, 2});
+    else if (rank == 3)
+      shaped = unsqueeze(given, {1});
+    else if (rank == 4)  // The rows of these queries end with the last key.
+      shaped = op("Slice", 8,
+                  {given, concat({reshape(sub(keys, queries), Ints{1}), ints({0})}, 0),
+                   concat({reshape(keys, Ints{1}), reshape(keys, Ints{1})}, 0), ints({1, 1}), ints({2, 3})});
+    counts = op("Greater", 1, {shaped, scalar_like(shaped, 0)});
   }
-  Out shaped = given;
-  if (rank == 2)
-    shaped = unsqueeze(given, {1, 2});
-  else if (rank == 3)
-    shaped = unsqueeze(given, {1});
-  else if (rank == 4)  // The rows of these queries end with the last key.
-    shaped = op("Slice", 8,
-                {given, concat({reshape(sub(keys, queries), Ints{1}), ints({0})}, 0),
-                 concat({reshape(keys, Ints{1}), reshape(keys, Ints{1})}, 0), ints({1, 1}), ints({2, 3})});
-  const Out counts = op("Greater", 1, {shaped, scalar_like(shaped, 0)});
   const double filter = node.get_float("mask_filter_value", -10000);
   const ElementType type = ElementType::kF32;
   mask.add(select(counts, scalar(type, 0), scalar(type, filter)));

@@ -233,64 +233,133 @@ Ints per_value(const NodeContext& node, std::string_view attribute, std::size_t 
   return values;
 }
 
-OutputVector convert_scan(const NodeContext& node) {
-  if (node.opset() < 9)
-    unimplemented("has the form of operation set 8, with a batch axis: convert the file to set 9 or later");
+/// One entry for each scanned, and for each joined value.
+struct ScanForm {
+  Ints axes, directions, out_axes, out_directions;
+};
+
+/// The loop over the slices of `inputs`: the last of them, behind the states.
+/// @param inside  (value from outside of the node): what it is in the graph of the inputs.
+template <typename Inside>
+OutputVector scanned(const NodeContext& node, const OutputVector& inputs, const ScanForm& form, Inside&& inside) {
   const auto& graph = node.get_graph("body");
-  const std::int64_t scanned = node.get_int("num_scan_inputs");
-  if (scanned < 1 || static_cast<std::size_t>(scanned) > node.input_count() ||
-      static_cast<std::size_t>(graph.input_size()) != node.input_count())
-    fail("num_scan_inputs " + std::to_string(scanned) + " does not fit its inputs");
-  const std::size_t slices = static_cast<std::size_t>(scanned), states = node.input_count() - slices;
-  if (static_cast<std::size_t>(graph.output_size()) < states) fail("its body gives fewer values than it has states");
-  const std::size_t joined = static_cast<std::size_t>(graph.output_size()) - states;
-  const Ints axes = per_value(node, "scan_input_axes", slices),
-             directions = per_value(node, "scan_input_directions", slices);
-  const Ints out_axes = per_value(node, "scan_output_axes", joined),
-             out_directions = per_value(node, "scan_output_directions", joined);
+  const std::size_t slices = form.axes.size(), states = inputs.size() - slices, joined = form.out_axes.size();
+  const auto axis_of = [&](std::size_t slice) {
+    const Rank rank = inputs[states + slice].get_partial_shape().rank();
+    if (rank.is_dynamic()) unimplemented("a scanned value has an unknown number of axes");
+    return normalized_axis(form.axes[slice], rank.get_length());
+  };
   std::vector<PartialShape> shapes;
-  for (std::size_t i = 0; i < states; ++i) shapes.push_back(node.input(i).get_partial_shape());
+  for (std::size_t i = 0; i < states; ++i) shapes.push_back(inputs[i].get_partial_shape());
   ParameterVector parameters;
   Body body;
   bool settled = false;
   for (int round = 0; !settled; ++round) {
     parameters.clear();
-    OutputVector inputs;
-    for (std::size_t i = 0; i < node.input_count(); ++i) {
+    OutputVector parts;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
       const bool is_state = i < states;
-      PartialShape shape = is_state ? shapes[i] : node.input(i).get_partial_shape();
-      if (!is_state) shape[static_cast<std::size_t>(normalized_axis(axes[i - states], node.rank(i)))] = 1;
-      parameters.push_back(parameter_of(node.type(i), shape, graph.input(static_cast<int>(i)).name()));
-      inputs.push_back(is_state
-                           ? parameters.back()->output(0)
-                           : squeeze(parameters.back()->output(0), {normalized_axis(axes[i - states], node.rank(i))}));
+      PartialShape shape = is_state ? shapes[i] : inputs[i].get_partial_shape();
+      if (!is_state) shape[static_cast<std::size_t>(axis_of(i - states))] = 1;
+      parameters.push_back(parameter_of(inputs[i].get_element_type(), shape, graph.input(static_cast<int>(i)).name()));
+      const Out part = parameters.back()->output(0);
+      parts.push_back(is_state ? part : squeeze(part, {axis_of(i - states)}));
     }
-    body = node.bodies().read(graph, inputs);
+    body = node.bodies().read(graph, parts);
     settled = true;
     for (std::size_t i = 0; i < states; ++i) settled &= !widen(shapes[i], body.outputs[i].get_partial_shape(), round);
   }
   for (std::size_t i = 0; i < joined; ++i)
-    body.outputs[states + i] = unsqueeze(body.outputs[states + i], {out_axes[i]});
+    body.outputs[states + i] = unsqueeze(body.outputs[states + i], {form.out_axes[i]});
   auto iterator = std::make_shared<op::v0::TensorIterator>();
   iterator->set_body(model_of(parameters, body));
   const ResultVector& results = iterator->get_body()->get_results();
-  for (std::size_t i = 0; i < states; ++i)
-    iterator->set_merged_input(parameters[i], node.input(i), results[i]->output(0));
+  for (std::size_t i = 0; i < states; ++i) iterator->set_merged_input(parameters[i], inputs[i], results[i]->output(0));
   for (std::size_t i = 0; i < slices; ++i) {
-    const bool forward = directions[i] == 0;
-    iterator->set_sliced_input(parameters[states + i], node.input(states + i), forward ? 0 : -1, forward ? 1 : -1, 1,
-                               forward ? -1 : 0, normalized_axis(axes[i], node.rank(states + i)));
+    const bool forward = form.directions[i] == 0;
+    iterator->set_sliced_input(parameters[states + i], inputs[states + i], forward ? 0 : -1, forward ? 1 : -1, 1,
+                               forward ? -1 : 0, axis_of(i));
   }
   for (std::size_t i = 0; i < body.captured.size(); ++i)
-    iterator->set_invariant_input(body.captured_parameters[i], body.captured[i]);
+    iterator->set_invariant_input(body.captured_parameters[i], inside(body.captured[i]));
   OutputVector outputs;
   for (std::size_t i = 0; i < states; ++i) outputs.push_back(iterator->get_iter_value(results[i]->output(0)));
   for (std::size_t i = 0; i < joined; ++i) {
-    const bool forward = out_directions[i] == 0;
+    const bool forward = form.out_directions[i] == 0;
     outputs.push_back(iterator->get_concatenated_slices(results[states + i]->output(0), forward ? 0 : -1,
-                                                        forward ? 1 : -1, 1, forward ? -1 : 0, out_axes[i]));
+                                                        forward ? 1 : -1, 1, forward ? -1 : 0, form.out_axes[i]));
   }
   return outputs;
+}
+
+/// Operation set 8: each item of the batch is scanned by itself, for as many steps as its length says; zeros follow.
+/// @param given  The states and the scanned values; their axis 0 is the batch.
+OutputVector scanned_by_item(const NodeContext& node, const OutputVector& given, const ScanForm& form) {
+  auto batch = std::make_shared<op::v0::TensorIterator>();
+  const std::size_t states = given.size() - form.axes.size();
+  ParameterVector parameters;
+  OutputVector items, captured;
+  const auto item_of = [&](const Out& whole) {
+    PartialShape shape = whole.get_partial_shape();
+    if (shape.rank().is_dynamic() || shape.size() < 1) unimplemented("an input has no known axis for the batch");
+    shape[0] = 1;
+    parameters.push_back(parameter_of(whole.get_element_type(), shape, ""));
+    return parameters.back()->output(0);
+  };
+  for (const Out& each : given) items.push_back(squeeze(item_of(each), {0}));
+  const Out longest = reshape(extent_of(items[states], 0), Ints{1});
+  OutputVector sliced = given;
+  Out length;
+  if (node.has_input(0)) {
+    sliced.push_back(convert(node.input(0), ElementType::kI64));
+    length = item_of(sliced.back());
+    for (std::size_t i = states; i < items.size(); ++i)
+      items[i] = op("Slice", 8, {items[i], ints({0}), length, ints({1}), ints({0})});
+  }
+  OutputVector made = scanned(node, items, form, [&](const Out& value) {
+    captured.push_back(value);
+    parameters.push_back(parameter_of(value.get_element_type(), value.get_partial_shape(), ""));
+    return parameters.back()->output(0);
+  });
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (i >= states && length) {
+      const Rank rank = made[i].get_partial_shape().rank();
+      if (rank.is_dynamic()) unimplemented("its body gives a value with an unknown number of axes");
+      const Ints none(static_cast<std::size_t>(rank.get_length()), 0);
+      const Out behind = concat({sub(longest, length), ints(Ints(none.size() - 1, 0))}, 0);
+      made[i] = op("Pad", 12, {made[i], ints(none), behind, scalar_like(made[i], 0)}, {{"pad_mode", "constant"}});
+    }
+    made[i] = unsqueeze(made[i], {0});
+  }
+  batch->set_body(std::make_shared<Model>(made, parameters));
+  for (std::size_t i = 0; i < sliced.size(); ++i) batch->set_sliced_input(parameters[i], sliced[i], 0, 1, 1, -1, 0);
+  for (std::size_t i = 0; i < captured.size(); ++i)
+    batch->set_invariant_input(parameters[sliced.size() + i], captured[i]);
+  OutputVector outputs;
+  for (const auto& result : batch->get_body()->get_results())
+    outputs.push_back(batch->get_concatenated_slices(result->output(0), 0, 1, 1, -1, 0));
+  return outputs;
+}
+
+OutputVector convert_scan(const NodeContext& node) {
+  const bool by_item = node.opset() < 9;
+  const auto& graph = node.get_graph("body");
+  OutputVector inputs;
+  // Operation set 8 has lengths first, which may be absent.
+  for (std::size_t i = by_item ? 1 : 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
+  const std::int64_t scans = node.get_int("num_scan_inputs");
+  if (scans < 1 || static_cast<std::size_t>(scans) > inputs.size() ||
+      static_cast<std::size_t>(graph.input_size()) != inputs.size())
+    fail("num_scan_inputs " + std::to_string(scans) + " does not fit its inputs");
+  const std::size_t slices = static_cast<std::size_t>(scans), states = inputs.size() - slices;
+  if (static_cast<std::size_t>(graph.output_size()) < states) fail("its body gives fewer values than it has states");
+  const std::size_t joined = static_cast<std::size_t>(graph.output_size()) - states;
+  if (by_item)
+    return scanned_by_item(node, inputs,
+                           {Ints(slices, 0), per_value(node, "directions", slices), Ints(joined, 0), Ints(joined, 0)});
+  const ScanForm form{per_value(node, "scan_input_axes", slices), per_value(node, "scan_input_directions", slices),
+                      per_value(node, "scan_output_axes", joined), per_value(node, "scan_output_directions", joined)};
+  return scanned(node, inputs, form, [](const Out& value) { return value; });
 }
 
 }  // namespace

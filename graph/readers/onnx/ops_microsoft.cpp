@@ -20,7 +20,7 @@ Out biased(const NodeContext& node, std::size_t input, std::size_t bias) {
 
 // --- activations and normalisation ----------------------------------------------------------------------------------
 
-OutputVector gelu(const NodeContext& node) { return {gelu_of(node.input(0), "ERF")}; }
+OutputVector erf_gelu(const NodeContext& node) { return {gelu_of(node.input(0), "ERF")}; }
 OutputVector bias_gelu(const NodeContext& node) { return {gelu_of(biased(node, 0, 1), "ERF")}; }
 OutputVector fast_gelu(const NodeContext& node) { return {gelu_of(biased(node, 0, 1), "TANH")}; }
 OutputVector quick_gelu(const NodeContext& node) {
@@ -351,8 +351,9 @@ OutputVector q_gemm(const NodeContext& node) {
     weights = sub(weights, transposes && node.rank(5) == 1 ? unsqueeze(zero, {1}) : zero);
   }
   Out product = matmul(centred(node, 0, 2), weights, node.get_int("transA", 0) != 0, transposes);
-  if (const double alpha = node.get_float("alpha", 1); alpha != 1) product = mul(product, scalar_like(product, alpha));
+  // The scale of the bias is that of the result: alpha times those of the matrices.
   if (node.has_input(6)) product = add(product, as_real(node.input(6)));
+  if (const double alpha = node.get_float("alpha", 1); alpha != 1) product = mul(product, scalar_like(product, alpha));
   const Out y = mul(product, scale);
   return {node.has_input(7) ? quantized_by(node, y, 7, 8) : y};
 }
@@ -361,7 +362,7 @@ OutputVector q_gemm(const NodeContext& node) {
 
 void add_microsoft(ConverterTable& table) {
   const auto microsoft = [&](const char* name) -> Converter& { return table[std::string("com.microsoft:") + name]; };
-  microsoft("Gelu") = gelu;
+  microsoft("Gelu") = erf_gelu;
   microsoft("BiasGelu") = bias_gelu;
   microsoft("FastGelu") = fast_gelu;
   microsoft("QuickGelu") = quick_gelu;

@@ -124,9 +124,14 @@ OutputVector pad_converter(const NodeContext& node) {
       const auto of_axis = [&](const Out& values) {
         return op("Gather", 8, {values, int_scalar(axis), int_scalar(0)}, {{"batch_dims", 0}});
       };
-      const Out extent = extent_of(x, axis), before = unary("Negative", of_axis(begin));
-      const Out positions = range(before, add(extent, of_axis(end)), int_scalar(1), ElementType::kI64);
-      y = op("Gather", 8, {y, op("FloorMod", 1, {positions, extent}), int_scalar(axis)}, {{"batch_dims", 0}});
+      // Negative pads crop before the others repeat what is left, as in ONNX Runtime.
+      const Out none = int_scalar(0), before = of_axis(begin), after = of_axis(end);
+      const auto added = [&](const Out& pads) { return op("Maximum", 1, {pads, none}); };
+      const Out cut = sub(added(before), before);
+      const Out left = sub(add(extent_of(x, axis), op("Minimum", 1, {after, none})), cut);
+      const Out positions =
+          range(unary("Negative", added(before)), add(left, added(after)), int_scalar(1), ElementType::kI64);
+      y = op("Gather", 8, {y, add(op("FloorMod", 1, {positions, left}), cut), int_scalar(axis)}, {{"batch_dims", 0}});
     }
     return {y};
   }

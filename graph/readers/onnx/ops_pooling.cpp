@@ -30,13 +30,15 @@ OutputVector max_pool_of(const NodeContext& node, const Out& x) {
   const bool column_major = node.get_int("storage_order", 0) != 0;
   OutputVector outputs = ops("MaxPool", 14, {x}, attributes);
   if (column_major && node.wants_output(1)) {
-    // From row-major index n*H*W + h*W + w to column-major n*H*W + w*H + h; defined only for two spatial axes.
-    if (kernel.size() != 2) unimplemented("storage_order 1 is supported for two spatial axes");
-    const Out index = outputs[1];
-    const Out height = extent_of(x, 2), width = extent_of(x, 3), plane = mul(height, width);
-    const Out start = mul(div(index, plane), plane), inside = sub(index, start);
-    const Out row = div(inside, width), column = sub(inside, mul(row, width));
-    outputs[1] = add(start, add(mul(column, height), row));
+    // From row-major places to column-major ones, within each plane: h * W * D + w * D + d is h + w * H + d * H * W there.
+    Out rest = outputs[1], plane = int_scalar(1);
+    std::vector<Out> extents, places;
+    for (std::int64_t axis = 2; axis < node.rank(0); ++axis) extents.push_back(extent_of(x, axis));
+    for (std::size_t i = extents.size(); i-- > 0; rest = div(rest, extents[i]))
+      places.insert(places.begin(), op("FloorMod", 1, {rest, extents[i]}));
+    for (std::size_t i = 0; i < extents.size(); plane = mul(plane, extents[i++])) places[i] = mul(places[i], plane);
+    outputs[1] = mul(rest, plane);
+    for (const Out& place : places) outputs[1] = add(outputs[1], place);
   }
   return outputs;
 }

@@ -9,10 +9,10 @@
 #include <unordered_map>
 
 #include <tenon/core/host.hpp>
-#include <tenon/devices/gpu/location.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote/remote.hpp>
+#include <tenon/devices/gpu/request/location.hpp>
 #include <tenon/devices/gpu/tuner.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/planning/state_ports.hpp>

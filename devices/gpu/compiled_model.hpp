@@ -18,18 +18,18 @@
 #include <tenon/core/any.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/gpu/caches.hpp>
 #include <tenon/devices/gpu/config.hpp>
 #include <tenon/devices/gpu/deferred_model.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/lower/build/weights.hpp>
+#include <tenon/devices/gpu/lower/caches.hpp>
 #include <tenon/devices/gpu/plan/background.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/devices/gpu/plan/launch_trial.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
+#include <tenon/devices/gpu/request/states.hpp>
 #include <tenon/devices/gpu/runtime_model.hpp>
-#include <tenon/devices/gpu/states.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/model_blob.hpp>
@@ -116,7 +116,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const bool waits_for_twin_;  ///< Plans do: no other way is to be taken.
   Background background_;      ///< Brings programs to the twin.
   Constants constants_;
-  PackedWeights weights_;
+  PackedWeights weights_{config_.compile_threads};
   const std::shared_ptr<IdleKernels> idle_kernels_ = std::make_shared<IdleKernels>();  ///< All plans share them.
   Choices choices_;  ///< The ways that the static plans were lowered with.
   std::string tuning_report_;

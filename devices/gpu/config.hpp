@@ -35,6 +35,7 @@ struct Config {
   std::uint32_t tuning_ms = 0;  ///< 0: rules choose kernels.
   std::string launches = gpu::launch::automatic;
   log::Level log_level = log::Level::WARNING;
+  AnyMap wishes;  ///< By key, about how the work is done: see declare_wishes().
 
   std::uint32_t stream_count() const {
     if (num_streams > 0) return static_cast<std::uint32_t>(static_cast<int>(num_streams));
@@ -101,7 +102,7 @@ struct Config {
                         "\"" + text + "\" is none of AUTO, SINGLY, HELD, COMMAND_BUFFER and CUDA_GRAPH");
           if (apply) launches = text;
         });
-    add_fixed(table);
+    declare_wishes(table);
   }
 
  private:
@@ -111,29 +112,31 @@ struct Config {
     // As the CPU device does: 8 bits are more exact, and no kernel reads rows of 4.
     return wanted == element::u4 ? ElementType::kU8 : static_cast<ElementType>(wanted);
   }
-  /// What programs set for OpenVINO's GPU plugin and what is settled here: the value that holds is taken, no other.
-  static void add_fixed(PropertyTable& table) {
-    fix(table, intel_gpu::hint::host_task_priority, hint::Priority::MEDIUM, "the host's part is too short for that");
-    fix(table, intel_gpu::enable_loop_unrolling, true, "loops run unrolled");
-    fix(table, intel_gpu::disable_winograd_convolution, true, "there is no Winograd convolution");
-    fix(table, intel_gpu::hint::enable_lora_operation, false, "low-rank updates are plain nodes");
-    fix(table, intel_gpu::hint::enable_kernels_reuse, true, "models share kernels");
-    fix(table, intel_gpu::hint::enable_large_allocations, false, "buffers are as large as the driver says at most");
-    fix(table, intel_gpu::hint::dynamic_quantization_group_size_max, std::uint64_t{0}, kNoRounding);
-    fix(table, hint::dynamic_quantization_group_size, std::uint64_t{0}, kNoRounding);
-    fix(table, intel_gpu::offload_ratio, std::size_t{0}, "weights lie in the device's memory");
-    fix(table, hint::enable_cpu_pinning, false, "no thread of the host computes");
-    fix(table, hint::enable_cpu_reservation, false, "no thread of the host computes");
+  /// Wishes about how the work is done that programs have for OpenVINO's GPU plugin, and that change nothing here: what is set is kept and can be
+  /// read, as there. At first each has the value that holds.
+  void declare_wishes(PropertyTable& table) {
+    keep(table, intel_gpu::hint::host_task_priority, hint::Priority::MEDIUM);
+    keep(table, intel_gpu::enable_loop_unrolling, true);
+    keep(table, intel_gpu::disable_winograd_convolution, true);
+    keep(table, intel_gpu::hint::enable_lora_operation, false);
+    keep(table, intel_gpu::hint::enable_kernels_reuse, true);
+    keep(table, intel_gpu::hint::enable_large_allocations, false);
+    keep(table, intel_gpu::hint::dynamic_quantization_group_size_max, std::uint64_t{0});
+    keep(table, hint::dynamic_quantization_group_size, std::uint64_t{0});
+    keep(table, hint::activations_scale_factor, -1.0F);
+    keep(table, intel_gpu::offload_ratio, std::size_t{0});
+    keep(table, hint::enable_cpu_pinning, false);
+    keep(table, hint::enable_cpu_reservation, false);
   }
-  static constexpr const char* kNoRounding = "nothing is rounded to 8 bits on the way";
   template <typename T>
-  static void fix(PropertyTable& table, const Property<T>& property, const T& value, const char* why) {
+  void keep(PropertyTable& table, const Property<T>& property, const T& value) {
+    const std::string name = property.name();
+    wishes.emplace(name, value);
     table.add(
-        property, [value] { return Any(value); },
-        [value, why](const Any& wanted, bool) {
-          if (wanted.as<T>() != value)
-            throw Error(Code::kInvalidArgument, "it is " + Any(value).to_text() + " on this device (" + why +
-                                                    "), not \"" + wanted.to_text() + "\"");
+        property, [this, name] { return wishes.at(name); },
+        [this, name](const Any& wanted, bool apply) {
+          const T parsed = wanted.as<T>();
+          if (apply) wishes[name] = parsed;
         });
   }
 };

@@ -21,7 +21,7 @@ namespace tenon::inline v1::gpu_device {
 namespace {
 
 /// How many plans are made ahead at a time: a decoder's token may take a fifth of the time that its plan does.
-unsigned plans_ahead() { return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 6u); }
+unsigned plans_ahead() { return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 12u); }
 
 /// More numbers than this do not describe a shape.
 constexpr std::size_t kMostNumbers = 1024;
@@ -131,13 +131,8 @@ DeferredModel::DeferredModel(std::shared_ptr<const Model> prepared, const Target
     : prepared_(std::move(prepared)),
       target_(target),
       make_(std::move(make)),
-      ahead_(
-          [this](const auto& shapes) {
-            const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
-            const HostBudget::Scope scope(budget);
-            return move(shapes);
-          },
-          plans_ahead()) {}
+      ahead_([this](const auto& shapes) { return move_ahead(shapes, 0); }, plans_ahead()),
+      between_([this](const auto& shapes) { return move_ahead(shapes, 1); }, plans_ahead()) {}
 
 bool DeferredModel::is_open(const Model& model, const Target& target) {
   const NodeVector nodes = model.get_ordered_ops();
@@ -236,20 +231,37 @@ void DeferredModel::try_to_move(const Model& closed) {
 
 std::shared_ptr<const LaunchPlan> DeferredModel::known_or_moved(const std::vector<Shape>& shapes) {
   auto plan = ahead_.take(shapes);
+  if (!plan) plan = between_.take(shapes);
   if (plan) {
-    const std::lock_guard lock(mutex_);
-    ++counts_.ahead;
-  } else {
-    plan = move(shapes);
+    note_ahead(shapes);
+    return plan;
   }
-  if (plan) ahead_.follow(shapes);
+  plan = move(shapes);
+  if (!plan) return nullptr;
+  ahead_.follow(shapes);
+  between_.follow(shapes);
   return plan;
 }
 
-std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<Shape>& shapes) {
+void DeferredModel::note_ahead(const std::vector<Shape>& shapes) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.ahead;
+  }
+  ahead_.follow(shapes);
+  between_.follow(shapes);
+}
+
+std::shared_ptr<const LaunchPlan> DeferredModel::move_ahead(const std::vector<Shape>& shapes, std::size_t left) {
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  const HostBudget::Scope scope(budget);
+  return move(shapes, left);
+}
+
+std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<Shape>& shapes, std::size_t left) {
   /// Some models are of another structure with each shape: these are tried now and then only.
   constexpr unsigned kMostFailures = 3, kRest = 16;
-  constexpr std::size_t kIdleCopies = 4;
+  const std::size_t most_idle = plans_ahead() + 1;
   std::shared_ptr<Model> model;
   std::unique_ptr<Copy> copy;
   {
@@ -257,7 +269,7 @@ std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<Shape>& 
     if (!moving_ || !deciding_.empty()) return nullptr;
     if (failures_ >= kMostFailures && ++failures_ % kRest != 0) return nullptr;
     model = moving_;
-    if (!idle_.empty()) {
+    if (idle_.size() > left) {
       copy = std::move(idle_.back());
       idle_.pop_back();
     }
@@ -272,7 +284,7 @@ std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<Shape>& 
   }
   const std::lock_guard lock(mutex_);
   failures_ = plan ? 0 : failures_ + 1;
-  if (copy && idle_.size() < kIdleCopies) idle_.push_back(std::move(copy));
+  if (copy && idle_.size() < most_idle) idle_.push_back(std::move(copy));
   return plan;
 }
 
@@ -354,12 +366,40 @@ std::shared_ptr<const PlannedSubgraph> DeferredModel::subgraph_for(const std::ve
       key.values = values_of(inputs, deciding);  // By now it is known which inputs decide.
       return subgraph;
     };
-    if (auto subgraph = subgraphs_.get(Wanted{inputs, values}, make)) return subgraph;
+    if (auto subgraph = subgraphs_.get(Wanted{inputs, values}, make)) {
+      const std::lock_guard lock(mutex_);
+      return last_ = std::move(subgraph);
+    }
   }
 }
 
+std::shared_ptr<const PlannedSubgraph> DeferredModel::subgraph_there(const std::vector<InputState>& inputs) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!deciding_.empty()) return nullptr;
+  }
+  const Wanted wanted{inputs, kNoValues};
+  if (auto known = subgraphs_.find(wanted)) return known;
+  PlanAhead::Shapes shapes;
+  shapes.reserve(inputs.size());
+  for (const InputState& input : inputs)
+    if (input.form.is_plain()) shapes.push_back(input.shape);
+  if (shapes.size() != inputs.size()) return nullptr;
+  auto plan = ahead_.take_made(shapes);
+  if (!plan) return nullptr;
+  const auto make = [&](const Key&) {
+    note_ahead(shapes);
+    return whole_subgraph(std::move(plan));
+  };
+  return subgraphs_.get(wanted, make, [] { return false; });  // Another request's is not waited for.
+}
+
 std::vector<std::shared_ptr<const PlannedSubgraph>> DeferredModel::last_subgraphs() const {
-  const auto last = subgraphs_.latest();
+  std::shared_ptr<const PlannedSubgraph> last;
+  {
+    const std::lock_guard lock(mutex_);
+    last = last_;
+  }
   if (!last) return {};
   std::vector<std::shared_ptr<const PlannedSubgraph>> all{last};
   if (last->rest)

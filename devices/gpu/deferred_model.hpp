@@ -16,6 +16,7 @@
 #include <tenon/devices/gpu/lower/walk.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/devices/gpu/plan/plan_ahead.hpp>
+#include <tenon/devices/gpu/plan/plan_range.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/planning/plan_store.hpp>
@@ -50,7 +51,7 @@ struct PlannedSubgraph {
 template <typename Key, typename Hash>
 using SubgraphStore = planning::PlanStore<Key, PlannedSubgraph, Hash>;
 /// The subgraphs that one model keeps: those used last.
-inline constexpr planning::StoreBounds kKeptSubgraphs{.plans = 64};
+inline constexpr planning::StoreBounds kKeptSubgraphs{.plans = 256};
 
 /// For keys of which only the forms differ.
 struct FormHash {
@@ -98,6 +99,8 @@ class DeferredModel {
   /// @cost a read of each input whose values decide; the first time, that of compiling.
   /// @errors those of shape inference and of the maker; kUnimplemented: no cut helps, naming the nodes.
   std::shared_ptr<const PlannedSubgraph> subgraph_for(const std::vector<InputState>& inputs);
+  /// For inputs that are expected, of which only shapes and forms are known. Null: there is no plan for them by now, or values decide.
+  std::shared_ptr<const PlannedSubgraph> subgraph_there(const std::vector<InputState>& inputs);
   /// The subgraphs of the last inference, the first first. For reports.
   std::vector<std::shared_ptr<const PlannedSubgraph>> last_subgraphs() const;
   Counts counts() const;
@@ -112,6 +115,7 @@ class DeferredModel {
   };
   using Deciding = std::set<std::size_t>;  ///< Inputs.
   using Values = std::vector<std::string>;
+  static inline const Values kNoValues;
   static Values values_of(const std::vector<InputState>& inputs, const Deciding& deciding);
   /// Inputs as a key, without a copy.
   struct Wanted {
@@ -142,8 +146,13 @@ class DeferredModel {
   void try_to_move(const Model& closed);
   /// The plan for inputs in plain memory, made ahead or from the one before. Null: it has to be made from nothing.
   std::shared_ptr<const LaunchPlan> known_or_moved(const std::vector<Shape>& shapes);
-  /// The plan made from the one before. @return null as known_or_moved().
-  std::shared_ptr<const LaunchPlan> move(const std::vector<Shape>& shapes);
+  /// That a plan for these shapes was made ahead, and is used.
+  void note_ahead(const std::vector<Shape>& shapes);
+  /// The plan made from the one before. @param left  So many copies of the model are left to others.
+  /// @return null as known_or_moved().
+  std::shared_ptr<const LaunchPlan> move(const std::vector<Shape>& shapes, std::size_t left = 0);
+  /// The same on a thread of the model's own.
+  std::shared_ptr<const LaunchPlan> move_ahead(const std::vector<Shape>& shapes, std::size_t left);
   std::shared_ptr<const LaunchPlan> move(Copy& copy, const std::vector<Shape>& shapes);
 
   const std::shared_ptr<const Model> prepared_;
@@ -156,8 +165,10 @@ class DeferredModel {
   std::vector<std::unique_ptr<Copy>> idle_;  ///< Copies go from one maker of a plan to the next.
   unsigned failures_ = 0;                    ///< Plans in a row that could not be made so.
   Counts counts_;
+  std::shared_ptr<const PlannedSubgraph> last_;  ///< That an inference asked for.
   SubgraphStore<Key, KeyHash> subgraphs_{kKeptSubgraphs};
-  PlanAhead ahead_;  ///< Ends first.
+  PlanAhead ahead_;  ///< Ends first, with the next one.
+  PlanRange between_;
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -99,7 +99,11 @@ class GpuDevice final : public Device {
       if (key != id->first) own_[which][key] = value;
   }
 
-  std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params) override { return make_context(params); }
+  std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params) override {
+    // Without a handle it is the device's own, as in OpenVINO.
+    if (params.size() == params.count(device::id.name())) return default_context(params);
+    return make_context(params);
+  }
   std::shared_ptr<RemoteContextImpl> default_context(const AnyMap& params) override {
     return context_of(config_of(params));
   }

@@ -377,6 +377,14 @@ TEST_F(Gpu, AttentionIsOneNodeUnlessThatIsTurnedOff) {
   EXPECT_GE(softmaxes({intel_gpu::hint::enable_sdpa_optimization(false)}), 1u);
 }
 
+TEST_F(Gpu, WhatGrowsGetsNoMoreRoomThanTheDeviceAllocatesAtOnce) {
+  const auto gpu = gpu_device::find_gpu("");
+  const std::size_t most = gpu->native().device.max_allocation;
+  EXPECT_EQ(gpu->with_room(100), 150u);
+  EXPECT_EQ(gpu->with_room(most - 10), most);
+  EXPECT_EQ(gpu->with_room(most + 10), most + 10) << "which is refused as ever";
+}
+
 TEST_F(Gpu, QueuesGetTheHintsThatAreAskedFor) {
   using Priority = hint::Priority;
   const auto gpu = gpu_device::find_gpu("");
@@ -403,11 +411,27 @@ TEST_F(Gpu, QueuesGetTheHintsThatAreAskedFor) {
       HasSubstr("application's queue"));
 }
 
-TEST_F(Gpu, SettledSettingsTakeTheirValueAndNoOther) {
+TEST_F(Gpu, WishesThatChangeNothingAreKept) {
   EXPECT_TRUE(core.get_property("GPU", intel_gpu::disable_winograd_convolution));
-  core.set_property("GPU", intel_gpu::disable_winograd_convolution(true));
-  EXPECT_THAT(message_of([&] { core.set_property("GPU", intel_gpu::enable_loop_unrolling(false)); }),
-              ::testing::AllOf(HasSubstr("GPU_ENABLE_LOOP_UNROLLING"), HasSubstr("loops run unrolled")));
+  const AnyMap wishes{intel_gpu::disable_winograd_convolution(false),
+                      intel_gpu::enable_loop_unrolling(false),
+                      intel_gpu::hint::host_task_priority(hint::Priority::HIGH),
+                      intel_gpu::hint::enable_large_allocations(true),
+                      intel_gpu::hint::enable_lora_operation(true),
+                      hint::dynamic_quantization_group_size(32),
+                      hint::activations_scale_factor(8.0F),
+                      intel_gpu::offload_ratio(50),
+                      hint::enable_cpu_pinning(true),
+                      hint::enable_cpu_reservation(true)};
+  core.set_property("GPU", wishes);
+  for (const auto& [name, value] : wishes) EXPECT_EQ(core.get_property("GPU", name).to_text(), value.to_text()) << name;
+  // A device's own wishes do not reach other cores.
+  EXPECT_FALSE(Core().get_property("GPU", hint::enable_cpu_pinning));
+  EXPECT_THAT(message_of([&] {
+                core.set_property("GPU", {{"GPU_ENABLE_LOOP_UNROLLING", "PERHAPS"}});
+              }),
+              HasSubstr("GPU_ENABLE_LOOP_UNROLLING"));
+  core.compile_model(line_model(), "GPU", intel_gpu::enable_loop_unrolling(true));
 }
 
 TEST_F(Gpu, MemoryThatModelsHoldIsCounted) {

@@ -2,10 +2,10 @@
 // What properties say of a device, and of the batches that it takes.
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
+#include <tenon/core/platform/testing/environment.hpp>
 #include <tenon/devices/gpu/facts.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
@@ -25,12 +25,8 @@ std::shared_ptr<Model> relu_model(Dimension batch, std::int64_t columns) {
 
 /// The device with other kernels, as the variable asks for them.
 std::unique_ptr<gpu_device::Gpu> with_kernels(cl_device_id device, const char* kernels) {
-  const char* const before = std::getenv("TENON_GPU_KERNELS");
-  const std::string kept = before ? before : "";
-  ::setenv("TENON_GPU_KERNELS", kernels, 1);
-  auto made = std::make_unique<gpu_device::Gpu>(opencl::make_context(device), "0", false);
-  before ? ::setenv("TENON_GPU_KERNELS", kept.c_str(), 1) : ::unsetenv("TENON_GPU_KERNELS");
-  return made;
+  const platform::ScopedVariable wanted("TENON_GPU_KERNELS", kernels);
+  return std::make_unique<gpu_device::Gpu>(opencl::make_context(device), "0", false);
 }
 
 TEST_F(Gpu, CapabilitiesNameWhatKernelsUse) {

@@ -95,8 +95,7 @@ std::shared_ptr<const DeviceBuffer> Gpu::make_buffer(std::size_t bytes, const vo
     made->address = twin->address_of(made->buffer.get());
     if (from && bytes)
       client::check(client::call(clEnqueueWriteBuffer, native_->transfers.get(), made->buffer.get(), cl_bool{CL_TRUE},
-                                 std::size_t{0}, bytes, from, cl_uint{0}, static_cast<const cl_event*>(nullptr),
-                                 static_cast<cl_event*>(nullptr)),
+                                 std::size_t{0}, bytes, from, cl_uint{0}, kNoEvents, kNoEvent),
                     "clEnqueueWriteBuffer", what);
   } else {
     const bool has_bytes = from && bytes;
@@ -122,14 +121,15 @@ void Gpu::count_memory(cl_mem buffer, std::size_t bytes) const {
     std::size_t bytes;
   };
   auto held = std::make_unique<Held>(Held{held_, bytes});
-  client::check(client::call(
-                    clSetMemObjectDestructorCallback, buffer,
-                    [](cl_mem, void* data) {
-                      const std::unique_ptr<Held> own(static_cast<Held*>(data));
-                      *own->all -= own->bytes;
-                    },
-                    static_cast<void*>(held.get())),
-                "clSetMemObjectDestructorCallback", "counting a buffer");
+  const cl_int told = client::call(
+      clSetMemObjectDestructorCallback, buffer,
+      [](cl_mem, void* data) {
+        const std::unique_ptr<Held> own(static_cast<Held*>(data));
+        *own->all -= own->bytes;
+      },
+      static_cast<void*>(held.get()));
+  if (!native_->tells_of_release && told == CL_INVALID_OPERATION) return;
+  client::check(told, "clSetMemObjectDestructorCallback", "counting a buffer");
   *held_ += bytes;
   (void)held.release();  // The callback's.
 }
@@ -145,7 +145,7 @@ client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint
   std::vector<cl_queue_properties> list{CL_QUEUE_PROPERTIES, properties};
   const auto hint = [&](hint::Priority wanted, const char* extension, cl_queue_properties key, const char* property) {
     if (wanted == hint::Priority::MEDIUM) return;
-    if (!gpu.native().device.has(extension) || gpu.native().device.version < 20)
+    if (!gpu.native().device.has(extension) || gpu.native().device.version < 20 || !client::newer_calls().make_queue)
       throw Error(Code::kUnimplemented, std::string("GPU: ") + property + " is not MEDIUM, and " +
                                             gpu.native().device.name + " has no " + extension + ": leave it at MEDIUM");
     // Both extensions have 1 for the highest, 2, and 4 for the lowest.
@@ -157,7 +157,7 @@ client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint
   list.push_back(0);
   return client::Handle<cl_command_queue>(client::create(
       "clCreateCommandQueueWithProperties", [&] { return "making a queue for " + gpu.native().device.name; },
-      clCreateCommandQueueWithProperties, gpu.native().context.get(), device,
+      client::newer_calls().make_queue, gpu.native().context.get(), device,
       static_cast<const cl_queue_properties*>(list.data())));
 }
 

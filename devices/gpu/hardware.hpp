@@ -2,6 +2,7 @@
 // The OpenCL devices of this machine as GPU.0, GPU.1..., and what kernels need to know of them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -56,12 +57,18 @@ class Gpu {
   const CommandBufferCalls& command_buffers() const { return command_buffers_; }
   KernelLibrary& library() const { return *library_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
-  /// The size of all buffers that count_memory() was told of and that still exist.
+  /// The size of all buffers that count_memory() was told of and that still exist; 0 where the platform refuses to say when
+  /// one is gone (Native::tells_of_release).
   std::uint64_t held_bytes() const { return held_->load(); }
   /// Memory of the device's, which it counts. @param bytes  At least; 0 as 1. @param from  What it begins with; null: anything.
   /// @param use  For the twin. @errors kResourceExhausted; those of native calls.
   std::shared_ptr<const DeviceBuffer> make_buffer(std::size_t bytes, const void* from, const char* what,
                                                   TwinUse use = TwinUse::kOwn) const;
+  /// As many bytes, and half as many more if the device allocates so much at once: for what grows step by step.
+  std::size_t with_room(std::size_t bytes) const {
+    const std::size_t most = native().device.max_allocation;
+    return bytes + (bytes < most ? std::min(bytes / 2, most - bytes) : 0);
+  }
   /// From now on, memory is made so that the device's twin has it, too. @param why  Gets the reason if there is none.
   /// @return null where there is none. @cost the first time some 100 ms, since another driver is started.
   std::shared_ptr<Twin> use_twin(std::string* why = nullptr) const;

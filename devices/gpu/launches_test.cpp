@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways in which kernels get into a queue: the same results, fewer calls, and which one is taken.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tenon/core/ledger.hpp>
@@ -100,6 +102,20 @@ TEST(LaunchTrial, AGraphIsTakenWhereInferencesAreOverAsSoon) {
   }
 }
 
+/// As many shapes as ways, one after the other: none of the ways is to have the costly ones alone.
+TEST(LaunchTrial, ShapesThatAlternateDecideNothing) {
+  for (const LaunchWay costly : {LaunchWay::kSingly, LaunchWay::kGraph}) {
+    LaunchTrial trial({LaunchWay::kSingly, LaunchWay::kGraph});
+    bool is_costly = costly == LaunchWay::kSingly;
+    for (; !trial.is_over(); is_costly = !is_costly) {
+      const LaunchWay way = trial.way();
+      trial.note(way, 10, nanoseconds(1000),
+                 nanoseconds((is_costly ? 20000 : 10000) + (way == LaunchWay::kGraph ? 0 : 3000)));
+    }
+    EXPECT_EQ(trial.way(), LaunchWay::kGraph);
+  }
+}
+
 TEST(LaunchTrial, AWayThatFailsIsNotTriedAgain) {
   LaunchTrial trial({LaunchWay::kSingly, LaunchWay::kBuffer});
   trial.note(LaunchWay::kSingly, 10, nanoseconds(1000), nanoseconds(1));
@@ -107,6 +123,22 @@ TEST(LaunchTrial, AWayThatFailsIsNotTriedAgain) {
   trial.drop(LaunchWay::kBuffer);
   EXPECT_TRUE(trial.is_over());
   EXPECT_EQ(trial.way(), LaunchWay::kSingly);
+}
+
+/// Another request's graph is refused while this one asks whose turn it is: with one way left, there are no turns to count.
+TEST(LaunchTrial, AWayMayFailWhileAnotherRequestAsksForOne) {
+  for (int i = 0; i < 200; ++i) {
+    LaunchTrial trial({LaunchWay::kSingly, LaunchWay::kGraph});
+    trial.note(LaunchWay::kSingly, 10, nanoseconds(1000), nanoseconds(1));
+    std::atomic<bool> has_begun{false};
+    std::thread other([&] {
+      while (!trial.is_over()) trial.way(), has_begun = true;
+    });
+    while (!has_begun) std::this_thread::yield();
+    trial.drop(LaunchWay::kGraph);
+    other.join();
+    ASSERT_EQ(trial.way(), LaunchWay::kSingly);
+  }
 }
 
 TEST_F(Gpu, EveryWayOfLaunchingComputesTheSame) {
@@ -147,6 +179,9 @@ TEST_F(Gpu, ByDefaultTheFirstInferencesTryTheWays) {
   auto request = compiled.create_infer_request();
   EXPECT_EQ(way(), tried() > 1 ? gpu::launch::automatic : gpu::launch::singly);
   for (std::size_t i = 0; i < tried() * (LaunchTrial::kRounds + 1); ++i) ASSERT_THAT(answer(request, 1), Each(21.0f));
+  // Where a twin's programs are compiled meanwhile, its turns come later.
+  const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (way() == gpu::launch::automatic && std::chrono::steady_clock::now() < late) answer(request, 1);
   std::vector<std::string> known = ways();
   known.emplace_back(gpu::launch::cuda_graph);
   EXPECT_THAT(known, ::testing::Contains(way()));

@@ -10,6 +10,10 @@ namespace tenon::inline v1::gpu_device {
 
 namespace client = tenon::v1::opencl::client;
 
+/// For calls that wait for no event, and that give none.
+inline constexpr const cl_event* kNoEvents = nullptr;
+inline constexpr cl_event* kNoEvent = nullptr;
+
 /// When a command of a queue with times began or ended, as `key` says. @errors those of clGetEventProfilingInfo.
 inline std::chrono::nanoseconds time_of(cl_event event, cl_profiling_info key) {
   return std::chrono::nanoseconds(

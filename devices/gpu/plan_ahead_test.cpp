@@ -7,12 +7,14 @@
 #include <future>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/testing/no_threads.hpp>
 #include <tenon/graph/wanted.hpp>
 
 namespace tenon::gpu_testing {
@@ -48,6 +50,11 @@ TEST(PlanAhead, LooksAheadOnceAStepWasMadeTwice) {
   EXPECT_THAT(taken_ahead({90, 70, 50, 30}), ElementsAre(0, 0, 0, 30));
 }
 
+TEST(PlanAhead, WhereNoThreadStartsNoPlanIsWaitedFor) {
+  const NoThreads none;
+  EXPECT_THAT(taken_ahead({4, 5, 6, 7, 8}), ElementsAre(0, 0, 0, 0, 0));
+}
+
 TEST(PlanAhead, LooksSeveralStepsAhead) {
   EXPECT_THAT(taken_ahead({4, 5, 6, 7, 8, 9, 10}, 3), ElementsAre(0, 0, 0, 7, 8, 9, 10));
   EXPECT_THAT(taken_ahead({4, 5, 6, 8, 10}, 3), ElementsAre(0, 0, 0, 8, 0)) << "another step";
@@ -57,6 +64,27 @@ TEST(PlanAhead, LooksSeveralStepsAhead) {
 TEST(PlanAhead, LooksAtNoOtherSteps) {
   EXPECT_THAT(taken_ahead({4, 9, 6, 30, 5}), ElementsAre(0, 0, 0, 0, 0));
   EXPECT_THAT(taken_ahead({4, 4, 4, 4}), ElementsAre(0, 0, 0, 0)) << "such plans are known";
+}
+
+TEST(PlanAhead, WhatIsNotMadeYetCanBeLeft) {
+  std::promise<void> may_end;
+  PlanAhead ahead(
+      [ended = may_end.get_future().share()](const Shapes& shapes) {
+        ended.wait();
+        return plan_of(shapes);
+      },
+      1);
+  for (const std::size_t extent : {4, 5, 6}) ahead.follow({{extent}});
+  EXPECT_EQ(ahead.take_made({{7}}), nullptr) << "it is being made";
+  may_end.set_value();
+  std::shared_ptr<const LaunchPlan> made;
+  for (int i = 0; i < 2000 && !made; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+    EXPECT_EQ(ahead.take_made({{8}}), nullptr);
+    made = ahead.take_made({{7}});
+  }
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->arena_bytes, 7u);
+  EXPECT_EQ(ahead.take_made({{7}}), nullptr) << "it is taken";
 }
 
 TEST(PlanAhead, SeesARankThatChanges) {

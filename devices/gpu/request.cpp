@@ -6,16 +6,19 @@
 #include <chrono>
 #include <exception>
 #include <numeric>
-#include <optional>
-#include <set>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/devices/gpu/binding.hpp>
 #include <tenon/devices/gpu/compiled_model.hpp>
-#include <tenon/devices/gpu/completion.hpp>
-#include <tenon/devices/gpu/states.hpp>
+#include <tenon/devices/gpu/look_ahead.hpp>
+#include <tenon/devices/gpu/request/binding.hpp>
+#include <tenon/devices/gpu/request/completion.hpp>
+#include <tenon/devices/gpu/request/queue.hpp>
+#include <tenon/devices/gpu/request/states.hpp>
+#include <tenon/devices/gpu/request_parts.hpp>
+#include <tenon/devices/gpu/request_states.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/wanted.hpp>
 
@@ -52,24 +55,11 @@ constexpr std::size_t kMostSubgraphs = 1024;
 class Request final : public InferRequestImpl, private Completion::Pending {
  public:
   explicit Request(std::shared_ptr<CompiledModel> owner)
-      : owner_(std::move(owner)), inputs_(owner_->ports().inputs.size()), outputs_(owner_->ports().outputs.size()) {
-    const Gpu& gpu = *owner_->gpu();
-    if (gpu.shares_queue()) {
-      queue_ = client::Handle<cl_command_queue>::retain(gpu.native().queue.get(), "using an application's queue");
-      const auto properties = client::info<cl_command_queue_properties>(clGetCommandQueueInfo, "clGetCommandQueueInfo",
-                                                                        queue_.get(), CL_QUEUE_PROPERTIES);
-      is_in_order_ = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
-      has_times_ = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
-    } else {
-      const Config& config = owner_->config();
-      queue_ = make_queue(gpu, config.profiling, config.queue_priority, config.queue_throttle);
-      has_times_ = owner_->config().profiling;
-    }
-    for (const Variable& variable : owner_->variables())
-      states_.push_back(std::make_shared<State>(owner_->gpu(), variable));
-    if (!owner_->is_open())
-      for (const auto& state : states_)
-        if (state->variable().is_assigned) state_outputs_.push_back(state.get());
+      : owner_(std::move(owner)),
+        queue_(*owner_->gpu(), owner_->config()),
+        inputs_(owner_->ports().inputs.size()),
+        outputs_(owner_->ports().outputs.size()),
+        states_(*owner_) {
     if (owner_->static_subgraph()) use(0, owner_->static_subgraph());
   }
 
@@ -100,13 +90,16 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   void run(Inference& inference) override {
     const Ref<Timeline> end = enqueue_all(inference);
     try {
-      TimelinePoint(end, 1).wait(Deadline::max(), &inference.ledger());
+      const bool blocks = end->query(1) == PointState::kPending;
+      const auto begin = Clock::now();
+      wait_here(*end);
+      if (blocks) inference.ledger().book_wait(host_wait(), Clock::now() - begin);
       if (is_twins_) end_twins();
       end_trial();
     } catch (const Error&) {
       const std::exception_ptr error = failure(std::current_exception());
       let_run_out();
-      turn_states();
+      states_.turn();
       std::rethrow_exception(error);
     }
     ran_ = true;
@@ -120,8 +113,34 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   void end_in_caller() noexcept override { Completion::process().end_here(*this); }
 
+  /// Until the end comes, the next inference is made ready. What is usually over soon is spun for: a nap would end too late.
+  void wait_here(const Timeline& end) override {
+    const TraceSpan span("wait", "gpu");
+    if (is_twins_) {
+      using std::chrono::microseconds;
+      constexpr microseconds kMostSpun(2000), kPatience(10);
+      auto now = Clock::now(), next_look = now;
+      const auto end_of_spin = now + (usual_ < kMostSpun ? 2 * usual_ : Clock::duration{});
+      bool is_ahead = false;
+      while (end.query(1) == PointState::kPending) {
+        if (!is_ahead && now >= next_look) {
+          is_ahead = look_ahead();
+          next_look = Clock::now() + kPatience;
+        }
+        now = Clock::now();
+        if (now >= end_of_spin) break;
+        std::this_thread::yield();
+      }
+    }
+    end.wait(1, Deadline::max());
+    usual_ = Clock::now() - begin_;
+  }
+
   std::vector<ProfilingInfo> profiling_info() const override;
-  std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return {states_.begin(), states_.end()}; }
+  std::vector<std::shared_ptr<VariableStateImpl>> query_state() override {
+    const auto all = states_.all();
+    return {all.begin(), all.end()};
+  }
 
  private:
   /// Where the input lies, for the kernels of a model whose shapes are known; or a plan for another form is due before the
@@ -140,62 +159,12 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       execution.bind_input(index, item, input.items[item].memory);
   }
 
-  /// What runs one subgraph, and the values that it hands on.
-  struct Part {
-    std::shared_ptr<const PlannedSubgraph> subgraph;
-    std::unique_ptr<Execution> execution;
-    std::vector<Tensor>
-        made;  ///< One for each output of the plan; empty if the output is bound to one of the request's.
-    std::vector<std::int32_t> counts;  ///< By output of the plan: the counts that were read, for those that hold one.
-    std::vector<State*> states;        ///< One for each variable of the plan.
-    std::vector<client::Handle<cl_event>> events;
-    const LaunchPlan& plan() const { return *subgraph->plan; }
-    Shape shape_of(std::size_t output) const {
-      const PlanPort& port = plan().outputs[output];
-      return port.shape_of(port.count ? static_cast<std::size_t>(counts[*port.count]) : 0);
-    }
-    /// As it lies there, with the extents that it has got.
-    Tensor value(std::size_t output) const {
-      return Tensor(TensorInfo{plan().outputs[output].type, shape_of(output), {}}, made[output].memory(),
-                    made[output].offset());
-    }
-  };
-  /// What a subgraph reads. @cost no allocation where as many inputs were there before.
-  struct Given {
-    std::vector<InputState> inputs;
-    std::vector<std::vector<BoundMemory>>
-        memory;  ///< For each input: one for each item of a batch in several tensors, else one.
-
-    void resize(std::size_t count) {
-      inputs.resize(count);
-      memory.resize(count);
-    }
-    void set(std::size_t index, const Binding& input) {
-      const Shape& shape = input.tensor ? input.tensor.shape() : input.batch_shape;
-      inputs[index] = {input.tensor, shape, input.form};
-      memory[index].clear();
-      for (const Location& item : input.items) memory[index].push_back(item.memory);
-      if (input.items.empty()) memory[index].push_back(input.memory);
-    }
-    void set(std::size_t index, const Tensor& tensor) {
-      inputs[index] = {tensor, tensor.shape(), {}};
-      memory[index].assign(1, {opencl::buffer(tensor), nullptr, tensor.offset()});
-    }
-    /// Memory that is held is not written by the next inference (State::next()).
-    void let_go() noexcept {
-      for (InputState& input : inputs) input.tensor = Tensor();
-    }
-    void set(std::size_t index, const Given& other, std::size_t at) {
-      inputs[index] = other.inputs[at];
-      memory[index] = other.memory[at];
-    }
-  };
-
   /// @return the event of the last command.
   Ref<Timeline> enqueue_all(Inference& inference) {
     ran_ = is_twins_ = are_inputs_in_ = false;
     trial_.kernels = 0;
     begin_ = std::chrono::steady_clock::now();
+    spent_.clear();
     try {
       if (has_other_forms_) use_forms_of_now(inference);
       if (!is_settled_) settle();
@@ -210,8 +179,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
           output.move_out(queue_.get(), inference);
       }
       Ref<Timeline> end = is_twins_ ? twin_queue_->end() : Ref<Timeline>();
-      if (!end) end = opencl::EventTimeline::over(client::marker(queue_.get()));
-      turn_states();
+      if (!end) end = queue_.end();
+      states_.turn();
       return end;
     } catch (...) {
       waits_.clear();
@@ -237,10 +206,6 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       parts_[0].execution->bind_output(index, output.memory);
   }
 
-  /// Next values become present ones, and the other way round.
-  void turn_states() noexcept {
-    for (State* state : state_outputs_) state->turn();
-  }
   void enqueue(Part& part, Inference& inference) {
     const std::size_t gathered = part.plan().gathered_bytes;
     if (gathered && inference.policy() == ZeroCopy::kRequire)
@@ -256,19 +221,13 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (wants_twin(part) && replay(part, inference)) return;
     move_in(inference);
     launch(part);
-    if (!is_in_order_) barrier({});
+    queue_.keep_order();
   }
   /// The inputs, before the first kernels, and behind what was to be waited for.
   void move_in(Inference& inference) {
     if (are_inputs_in_) return;
-    if (!waits_.empty()) {
-      wait_list_.clear();
-      events_.clear();
-      for (const TimelinePoint& point : waits_)
-        wait_list_.push_back(events_.emplace_back(client::event_for(owner_->gpu()->native(), point)).get());
-      barrier(wait_list_);
-      waits_.clear();
-    }
+    queue_.wait_for(owner_->gpu()->native(), waits_);
+    waits_.clear();
     for (const Binding& input : inputs_) input.move_in(queue_.get(), inference.ledger());
     are_inputs_in_ = true;
   }
@@ -281,8 +240,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
   /// By the twin. @return false: it refused, and OpenCL is to run the inference and all that follow.
   bool replay(Part& part, Inference& inference) {
+    if (Trace::is_open()) Trace::record("find", "gpu", begin_, Clock::now());
     const TraceSpan span("replay", "gpu");
-    const std::chrono::nanoseconds begin = time_of_thread();
+    const bool is_tried = !owner_->launches().is_over();
+    const std::chrono::nanoseconds begin = is_tried ? time_of_thread() : std::chrono::nanoseconds{};
     for (const TimelinePoint& point : waits_)
       if (point.state() == PointState::kFailed) point.wait();
     try {
@@ -292,7 +253,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       for (const TimelinePoint& point : waits_)
         if (!twin_queue_->wait_for(point)) point.wait(default_deadline(), &inference.ledger());
       for (const Binding& input : inputs_) input.move_in(*twin_queue_, inference.ledger());
-      const bool is_known = part.execution->replay(*twin_queue_);
+      const bool is_known = twin_queue_->replay(part.execution->twin_work());
       inference.ledger().book_map(replay_edge(*owner_->twin()), is_known);
     } catch (const Error&) {
       let_run_out();
@@ -312,12 +273,12 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (launches.is_over()) {
       const LaunchWay way = launches.way();
       if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
-      return part.execution->enqueue(queue_.get(), is_in_order_, way, events);
+      return part.execution->enqueue(queue_.get(), queue_.is_in_order(), way, events);
     }
+    LaunchWay way = launches.way();  // Once: another request may be the next one whose turn it is.
     // What the twin cannot run counts for no way.
-    if (kernels < LaunchTrial::kLeastKernels || launches.way() == LaunchWay::kGraph)
-      return part.execution->enqueue(queue_.get(), is_in_order_, LaunchWay::kSingly, events);
-    LaunchWay way = launches.way();
+    if (kernels < LaunchTrial::kLeastKernels || way == LaunchWay::kGraph)
+      return part.execution->enqueue(queue_.get(), queue_.is_in_order(), LaunchWay::kSingly, events);
     const std::chrono::nanoseconds begin = time_of_thread();
     try {
       if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
@@ -325,7 +286,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       launches.drop(way);
       way = LaunchWay::kSingly;
     }
-    part.execution->enqueue(queue_.get(), is_in_order_, way, events);
+    part.execution->enqueue(queue_.get(), queue_.is_in_order(), way, events);
     note_trial(way, kernels, begin);
   }
   /// That the kernels were enqueued. @param begin  As time_of_thread() was before.
@@ -349,13 +310,15 @@ class Request final : public InferRequestImpl, private Completion::Pending {
         of.handed_.let_go();
       }
     } const let_go{*this};
-    open_for_states();
-    given_.resize(inputs_.size() + state_inputs_.size());
+    states_.open(*owner_);
+    given_.resize(inputs_.size() + states_.inputs().size());
     for (std::size_t i = 0; i < inputs_.size(); ++i) given_.set(i, inputs_[i]);
-    for (std::size_t i = 0; i < state_inputs_.size(); ++i) given_.set(inputs_.size() + i, state_inputs_[i]->present());
-    wanted_.resize(outputs_.size() + state_outputs_.size());
+    ahead_.note(std::span(given_.inputs).first(inputs_.size()));
+    for (std::size_t i = 0; i < states_.inputs().size(); ++i)
+      given_.set(inputs_.size() + i, states_.inputs()[i]->present());
+    wanted_.resize(outputs_.size() + states_.outputs().size());
     std::iota(wanted_.begin(), wanted_.end(), std::size_t{0});
-    DeferredModel* open = opened_->model.get();
+    DeferredModel* open = &states_.model();
     for (std::size_t depth = 0; open; ++depth) {
       if (depth == kMostSubgraphs)
         throw Error(
@@ -367,15 +330,12 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       time.check("an inference of", owner_->name(), limit_property::kInferSeconds);
       Part& part = use(depth, wanted_by(inference, [&] { return open->subgraph_for(given_.inputs); }));
       if (depth == 0) lay_out_states(part.plan());
-      for (std::size_t i = 0; i < given_.memory.size(); ++i)
-        for (std::size_t item = 0; item < given_.memory[i].size(); ++item)
-          part.execution->bind_input(i, item, given_.memory[i][item]);
+      given_.bind(*part.execution);
       bind_outputs(part, inference);
       enqueue(part, inference);
       used_ = depth + 1;
       open = part.subgraph->rest.get();
-      const bool has_counts = part.plan().outputs.size() > part.plan().model->get_results().size();
-      if (!open && !has_counts) return;
+      if (!open && !part.has_counts()) return;
       read_counts(part, inference);
       put_out_counted(part, inference);
       if (open) hand_on(part);
@@ -385,17 +345,17 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// States lie as the plan reads them.
   void lay_out_states(const LaunchPlan& plan) {
     bool has_moved = false;
-    for (std::size_t i = 0; i < state_inputs_.size(); ++i) {
+    for (std::size_t i = 0; i < states_.inputs().size(); ++i) {
       const std::size_t input = inputs_.size() + i;
-      if (state_inputs_[i]->room() == plan.inputs[input].room) continue;
+      if (states_.inputs()[i]->room() == plan.inputs[input].room) continue;
       given_.inputs[input].tensor = Tensor();
-      state_inputs_[i]->lie(plan.inputs[input].room, queue_.get());
-      given_.set(input, state_inputs_[i]->present());
+      states_.inputs()[i]->lie(plan.inputs[input].room, queue_.get());
+      given_.set(input, states_.inputs()[i]->present());
       has_moved = true;
     }
     if (!has_moved) return;
-    if (!is_in_order_) barrier({});
-    if (owner_->twin()) client::finish(client::marker(queue_.get()), default_deadline());  // It knows no queue.
+    queue_.keep_order();
+    if (owner_->twin()) queue_.finish();  // It knows no queue.
   }
 
   /// The rest of a model reads what the part was given, and what it computed.
@@ -431,9 +391,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// Memory of the part's for outputs of its plan that have no other.
   void bind_made(Part& part) const {
     const auto& ports = part.plan().outputs;
-    part.made.resize(ports.size());
     for (std::size_t i = 0; i < ports.size(); ++i) {
       if (is_bound_[i]) continue;
+      if (part.made.size() < ports.size()) part.made.resize(ports.size());
       if (!part.made[i]) part.made[i] = device_tensor(*owner_->gpu(), ports[i].type, ports[i].shape);
       part.execution->bind_output(i, {opencl::buffer(part.made[i]), nullptr, part.made[i].offset()});
     }
@@ -441,7 +401,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// Where a result of the model goes, or, after the last one, the next value of a state.
   BoundMemory place_result(std::size_t index, const PlanPort& port, const Shape& shape, Inference& inference) {
     if (index >= outputs_.size()) {
-      State& state = *state_outputs_[index - outputs_.size()];
+      State& state = *states_.outputs()[index - outputs_.size()];
       const Tensor& next = port.is_in_place ? state.grow(shape) : state.next(shape, port.room);
       return {opencl::buffer(next), nullptr, next.offset()};
     }
@@ -457,22 +417,13 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     const auto& ports = part.plan().outputs;
     part.counts.assign(ports.size(), 0);
     for (std::size_t i = part.plan().model->get_results().size(); i < ports.size(); ++i)
-      read(part.made[i], &part.counts[i], sizeof part.counts[i], "reading how much a node put out");
+      queue_.read(part.made[i], &part.counts[i], sizeof part.counts[i], "reading how much a node put out");
     try {
-      TimelinePoint(opencl::EventTimeline::over(client::marker(queue_.get())), 1)
-          .wait(Deadline::max(), &inference.ledger());
+      TimelinePoint(queue_.end(), 1).wait(Deadline::max(), &inference.ledger());
     } catch (const Error&) {
       std::rethrow_exception(failure(std::current_exception()));
     }
   }
-  /// Enqueues the read of a part's memory into the host's, or where the host's addresses are the device's.
-  void read(const Tensor& from, void* to, std::size_t bytes, const char* what) const {
-    client::check(
-        client::call(clEnqueueReadBuffer, queue_.get(), opencl::buffer(from), cl_bool{CL_FALSE}, from.offset(), bytes,
-                     to, cl_uint{0}, static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
-        "clEnqueueReadBuffer", what);
-  }
-
   /// Results that values decide lie in memory for the largest: what there is of them is copied.
   void put_out_counted(const Part& part, Inference& inference) {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
@@ -483,29 +434,16 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       const Tensor from = part.value(source.index);
       const std::size_t bytes = from.size_bytes();
       if (bytes == 0) continue;
-      const char* const what = "putting out a result that values decide";
-      if (to.buffer)
-        client::check(
-            client::call(clEnqueueCopyBuffer, queue_.get(), opencl::buffer(from), to.buffer, from.offset(), to.offset,
-                         bytes, cl_uint{0}, static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
-            "clEnqueueCopyBuffer", what);
-      else
-        read(from, to.pointer + to.offset, bytes, what);
-      if (!is_in_order_) barrier({});
+      queue_.copy(from, to, bytes, "putting out a result that values decide");
+      queue_.keep_order();
       inference.ledger().book_copied(counted_edge(), bytes);
     }
   }
 
-  /// What is enqueued later waits for these events, or for all that is in the queue if there are none.
-  void barrier(std::span<const cl_event> events) const {
-    client::check(client::call(clEnqueueBarrierWithWaitList, queue_.get(), static_cast<cl_uint>(events.size()),
-                               events.empty() ? nullptr : events.data(), static_cast<cl_event*>(nullptr)),
-                  "clEnqueueBarrierWithWaitList", "ordering an inference");
-  }
   /// After a failure of a call: what was enqueued still uses the tensors.
   void let_run_out() noexcept {
     try {
-      client::finish(client::marker(queue_.get()), default_deadline());
+      queue_.finish();
       if (is_twins_) twin_queue_->end()->wait(1, default_deadline());
     } catch (const Error&) {  // The failure that led here is the one to tell.
     }
@@ -525,30 +463,11 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     }
   }
 
-  State* state_of(const std::string& id) const {
-    return std::ranges::find_if(states_, [&](const auto& state) { return state->name() == id; })->get();
-  }
-  /// Which states have a value decides what a model reads of them.
-  void open_for_states() {
-    const auto is_as_before = [&](const auto& state) {
-      return opened_for_.count(state->name()) == std::size_t{static_cast<bool>(state->present())};
-    };
-    if (opened_ && std::ranges::all_of(states_, is_as_before)) return;
-    opened_ = nullptr;
-    opened_for_.clear();
-    for (const auto& state : states_)
-      if (state->present()) opened_for_.insert(state->name());
-    const CompiledModel::Opened& opened = owner_->open(opened_for_);
-    state_inputs_.clear();
-    state_outputs_.clear();
-    for (const std::string& id : opened.state_inputs) state_inputs_.push_back(state_of(id));
-    for (const std::string& id : opened.state_outputs) state_outputs_.push_back(state_of(id));
-    opened_ = &opened;
-  }
-
   /// Makes ready what runs a subgraph, unless it ran last there.
   Part& use(std::size_t depth, std::shared_ptr<const PlannedSubgraph> subgraph) {
-    if (depth < parts_.size() && parts_[depth].subgraph == subgraph) return parts_[depth];
+    const auto has_plan = [&](const Part& part) { return &part.execution->plan() == subgraph->plan.get(); };
+    // One that has looked ahead has another plan by now, and takes this one as if it were new: after a failure it is gone.
+    if (depth < parts_.size() && parts_[depth].subgraph == subgraph && has_plan(parts_[depth])) return parts_[depth];
     std::uint64_t bytes = subgraph->plan->memory_bytes();
     for (const Part& before : std::span(parts_).first(depth)) bytes += before.plan().memory_bytes();
     if (owner_->is_open()) owner_->check_memory(bytes);
@@ -562,7 +481,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       next.execution = std::make_unique<Execution>(owner_->gpu(), subgraph->plan, owner_->twin());
     next.subgraph = std::move(subgraph);
     Part& part = parts_.emplace_back(std::move(next));
-    for (const PlanVariable& variable : part.plan().variables) part.states.push_back(state_of(variable.id));
+    for (const PlanVariable& variable : part.plan().variables) part.states.push_back(states_.find(variable.id));
     // Subgraphs of a deferred model are bound at each inference.
     if (owner_->is_open()) return part;
     for (std::size_t i = 0; i < inputs_.size(); ++i) bind_input(i);
@@ -581,12 +500,21 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     has_other_forms_ = is_settled_ = false;
   }
 
-  bool profiles() const { return owner_->config().profiling && has_times_; }
-  static std::vector<std::chrono::nanoseconds> times_of(const Part& part) {
-    std::vector<std::chrono::nanoseconds> all;
-    for (const auto& event : part.events) all.push_back(duration_of(event.get()));
-    return all;
+  /// While the twin computes. @return whether no more is to be done for the next inference.
+  bool look_ahead() noexcept {
+    if (!owner_->is_open() || used_ != 1 || parts_.empty() || !states_.are_as_opened()) return true;
+    const TraceSpan span("ahead", "gpu");
+    try {
+      return ahead_.make_ready(states_.model(), {inputs_, outputs_, states_.inputs(), states_.outputs()},
+                               *parts_[0].execution, *twin_queue_) != LookAhead::Found::kNotYet;
+    } catch (const std::exception&) {  // The next inference does it all itself, and gets the error.
+      spent_.swap(parts_);
+      used_ = 0;
+    }
+    return true;
   }
+
+  bool profiles() const { return owner_->config().profiling && queue_.has_times(); }
   /// After the last command of the twin's. @errors those of work for which its queue has waited: the results are undefined then.
   void end_twins() {
     struct Clear {
@@ -603,7 +531,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     SubgraphTimes times;
     for (const Part& part : std::span(parts_).first(used_)) {
       subgraphs.push_back(part.subgraph);
-      times.push_back(times_of(part));
+      times.push_back(part.times());
     }
     owner_->note_times(std::move(subgraphs), std::move(times));
   }
@@ -614,7 +542,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     } catch (...) {
       error = std::current_exception();
     }
-    if (error) turn_states();
+    if (error) states_.turn();
     try {
       if (!error && profiles()) note_times();
     } catch (...) {
@@ -637,8 +565,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   std::shared_ptr<CompiledModel> owner_;
-  client::Handle<cl_command_queue> queue_;
-  bool is_in_order_ = true, has_times_ = false, ran_ = false;
+  RequestQueue queue_;
+  bool ran_ = false;
   bool is_settled_ = false;     ///< Outputs are aside that have to be.
   bool is_twins_ = false;       ///< The twin runs the inference.
   bool are_inputs_in_ = false;  ///< OpenCL was told to move the inputs.
@@ -650,57 +578,29 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     std::chrono::nanoseconds host{};
   } trial_;
   std::chrono::steady_clock::time_point begin_;
+  Clock::duration usual_{};       ///< What the inference before took.
   bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
   std::vector<Binding> inputs_, outputs_;
-  std::vector<std::shared_ptr<State>> states_;
-  const CompiledModel::Opened* opened_ = nullptr;  ///< The open model for the states that have a value...
-  std::set<std::string> opened_for_;               ///< ...which are these.
-  std::vector<State*> state_inputs_, state_outputs_;
+  RequestStates states_;
   std::vector<Part> parts_;  ///< The subgraphs that ran last.
   std::size_t used_ = 1;     ///< How many of them the last inference had.
+  LookAhead ahead_;
+  std::vector<Part> spent_;  ///< What the twin may still use, and can only be destroyed.
   Given given_, handed_;     ///< What the subgraph reads that is next, and what is handed on to the one after it.
   std::vector<std::size_t> wanted_;   ///< Which results of the model, and then states, those of that subgraph are.
   std::vector<bool> is_bound_;        ///< Outputs of its plan that have memory.
   std::vector<TimelinePoint> waits_;  ///< Before the next inference; the twin's are kept until it is over.
-  std::vector<client::Handle<cl_event>> events_;
-  std::vector<cl_event> wait_list_;
   Inference* inference_ = nullptr;
 };
 
 std::vector<ProfilingInfo> Request::profiling_info() const {
   if (!owner_->config().profiling) return InferRequestImpl::profiling_info();
   if (!ran_) throw Error(Code::kFailedPrecondition, "GPU: no inference has finished yet, so there are no times");
-  if (!has_times_)
+  if (!queue_.has_times())
     throw Error(
         Code::kFailedPrecondition,
         "GPU: the application's queue was made without CL_QUEUE_PROFILING_ENABLE, so its commands have no times");
-  using std::chrono::microseconds;
-  using std::chrono::round;
-  std::vector<ProfilingInfo> infos;
-  const auto add = [&](const std::string& name, const std::string& type) -> ProfilingInfo& {
-    ProfilingInfo& info = infos.emplace_back();
-    info.node_name = name;
-    info.node_type = type;
-    info.status = ProfilingInfo::Status::OPTIMIZED_OUT;
-    return info;
-  };
-  std::optional<std::chrono::nanoseconds> begin;
-  for (const Part& part : std::span(parts_).first(used_)) {
-    const auto durations = times_of(part);
-    for (std::size_t i = 0; i < part.events.size(); ++i) {
-      const Launch& launch = *part.plan().launches[i];
-      const auto start = time_of(part.events[i].get(), CL_PROFILING_COMMAND_START);
-      if (!begin) begin = start;
-      ProfilingInfo& info = add(launch.node_name, launch.node_type);
-      info.status = ProfilingInfo::Status::EXECUTED;
-      info.exec_type = launch.kernel->kind;
-      info.start_time = round<microseconds>(start - *begin);
-      info.real_time = info.cpu_time = round<microseconds>(durations[i]);
-      for (const auto& [name, type] : launch.fused) add(name, type);
-    }
-    for (const auto& [name, type] : part.plan().optimized_out()) add(name, type);
-  }
-  return infos;
+  return profile_of(std::span(parts_).first(used_));
 }
 
 }  // namespace

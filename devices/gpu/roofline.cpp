@@ -103,8 +103,7 @@ class Probes {
         client::make_buffer(gpu_.native(), CL_MEM_READ_WRITE, bytes, nullptr, "a buffer of the roofline's probes");
     const cl_uchar value = 1;
     client::check(client::call(clEnqueueFillBuffer, queue_.get(), buffer.get(), static_cast<const void*>(&value),
-                               sizeof value, std::size_t{0}, bytes, cl_uint{0}, static_cast<const cl_event*>(nullptr),
-                               static_cast<cl_event*>(nullptr)),
+                               sizeof value, std::size_t{0}, bytes, cl_uint{0}, kNoEvents, kNoEvent),
                   "clEnqueueFillBuffer", "filling a buffer of the roofline's probes");
     return buffer;
   }
@@ -117,11 +116,10 @@ class Probes {
 
   nanoseconds time(const client::Handle<cl_kernel>& kernel, std::size_t items, std::size_t group) const {
     cl_event made = nullptr;
-    client::check(
-        client::call(clEnqueueNDRangeKernel, queue_.get(), kernel.get(), cl_uint{1},
-                     static_cast<const std::size_t*>(nullptr), static_cast<const std::size_t*>(&items),
-                     static_cast<const std::size_t*>(&group), cl_uint{0}, static_cast<const cl_event*>(nullptr), &made),
-        "clEnqueueNDRangeKernel", [&] { return "measuring the roofline of " + gpu_.native().device.name; });
+    client::check(client::call(clEnqueueNDRangeKernel, queue_.get(), kernel.get(), cl_uint{1},
+                               static_cast<const std::size_t*>(nullptr), static_cast<const std::size_t*>(&items),
+                               static_cast<const std::size_t*>(&group), cl_uint{0}, kNoEvents, &made),
+                  "clEnqueueNDRangeKernel", [&] { return "measuring the roofline of " + gpu_.native().device.name; });
     const client::Handle<cl_event> event(made);
     client::finish(client::Handle<cl_event>::retain(made, "a probe's event"), Clock::now() + kPatience);
     return duration_of(event.get());

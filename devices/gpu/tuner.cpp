@@ -32,13 +32,13 @@ constexpr double kGain = 0.97;
 constexpr std::size_t kTimedRuns = 8;
 constexpr nanoseconds kEnough = milliseconds(20);
 
-[[noreturn]] void damaged(const std::string& what) {
+[[noreturn]] void tuning_damaged(const std::string& what) {
   throw Error(Code::kDataLoss, "GPU: the table of tuned kernels is damaged: " + what);
 }
 const KeptKind& kept_choices() {
   static const KeptKind kind{
       .rules = {.suffix = ".cl_tuning", .entry_mode = 0600, .is_private = true},
-      .format = {.magic = "TENONTUN", .version = 1, .minor = 0, .damaged = &damaged},
+      .format = {.magic = "TENONTUN", .version = 1, .minor = 0, .damaged = &tuning_damaged},
       .folder_bytes = std::uint64_t{16} << 20,
   };
   return kind;
@@ -56,7 +56,7 @@ Known& known() {
 }
 
 Choices read_table(std::string_view bytes) {
-  store::TableReader reader(bytes, &damaged);
+  store::TableReader reader(bytes, &tuning_damaged);
   Choices choices;
   for (std::uint64_t left = reader.count(); left > 0; --left) {
     std::string problem = reader.text();

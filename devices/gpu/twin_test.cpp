@@ -15,8 +15,8 @@
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
-#include <tenon/devices/gpu/twin/foresight.hpp>
 #include <tenon/devices/gpu/twin/ptx.hpp>
+#include <tenon/frameworks/cuda/client.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
@@ -70,47 +70,6 @@ TEST(Ptx, LaunchesSayHowMuchLocalMemoryThereIs) {
   EXPECT_EQ(
       gpu_device::ptx_for_cuda(head + begin + "\t.shared .align 1024 .b8 a_$_graphs_memory[33792];\n" + use + other),
       head + ".extern .shared .align 1024 .b8 a_$_graphs_memory[];\n" + begin + "\n" + use + other);
-}
-
-using gpu_device::TwinLaunch;
-
-/// Kernels of which the first has a number that goes on by steps, memory that is used in turns, and a group more now and then.
-std::vector<TwinLaunch> step_of(std::uint64_t at) {
-  static const auto function = std::make_shared<const int>(0);
-  std::vector<TwinLaunch> kernels(5, {function, {3, 1, 1}, {64, 1, 1}, 0, {6, 7, 8}});
-  kernels[0].groups[0] = static_cast<std::uint32_t>(4 + at / 4);
-  kernels[0].arguments = {1000 + 8 * at, at % 2 ? 7u : 9u, 5};
-  return kernels;
-}
-
-TEST(Foresight, KernelsThatGoOnInStepsAreForeseen) {
-  gpu_device::Foresight foresight;
-  std::size_t foreseen = 0;
-  for (std::uint64_t at = 0; at < 12; ++at) {
-    const std::vector<TwinLaunch> now = step_of(at), next = step_of(at + 1);
-    const auto ahead = foresight.after(now);
-    if (ahead.empty()) continue;
-    ASSERT_EQ(ahead.size(), next.size());
-    EXPECT_EQ(ahead[0].arguments, next[0].arguments);
-    if (at % 4 != 3) {
-      EXPECT_EQ(ahead[0], next[0]) << "a group more is not expected to be one of many";
-    }
-    EXPECT_EQ(ahead[4], next[4]);
-    ++foreseen;
-  }
-  EXPECT_EQ(foreseen, 7u) << "after three, but where there is a group more";
-}
-
-TEST(Foresight, WhatWasNotForeseenIsNotGoneOnWith) {
-  gpu_device::Foresight foresight;
-  for (const std::uint64_t at : {3u, 90u, 4u, 17u, 2u, 56u}) EXPECT_TRUE(foresight.after(step_of(at)).empty()) << at;
-  gpu_device::Foresight same, other;
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(same.after(step_of(1)).empty()) << "nothing moves";
-  for (std::uint64_t at = 0; at < 8; ++at) {
-    std::vector<TwinLaunch> now = step_of(at);
-    if (at % 2) now.pop_back();
-    EXPECT_TRUE(other.after(now).empty()) << "other kernels";
-  }
 }
 
 /// Skipped where the device has no twin.
@@ -209,6 +168,110 @@ TEST_F(Twin, ShapesThatMoveUpdateTheGraph) {
   EXPECT_EQ(count, 17u);
   EXPECT_EQ(none, 0u);
   EXPECT_EQ(graphs, singly);
+}
+
+constexpr std::size_t kHeads = 2, kWidth = 16;
+
+/// Attention of each row to itself and all rows before it, as many times as there are layers, of any number of rows. The mean of a mask that
+/// grows with them is added.
+std::shared_ptr<Model> cached_model(int layers) {
+  const PartialShape rows{1, kHeads, -1, kWidth};
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, rows);
+  x->output(0).set_names({"x"});
+  auto mask = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 1, 1, -1});
+  mask->output(0).set_names({"mask"});
+  Output<Node> y = x;
+  SinkVector sinks;
+  for (int layer = 0; layer < layers; ++layer) {
+    OutputVector read{y};
+    for (const char* kind : {"keys", "values"}) {
+      const std::string id = kind + std::to_string(layer);
+      const auto past = make_node(
+          "ReadValue", 6, {}, {{"variable_id", id}, {"variable_type", ElementType::kF32}, {"variable_shape", rows}});
+      read.push_back(make_node("Concat", 1, {past, y}, {{"axis", std::int64_t{2}}}, "")->output(0));
+      sinks.push_back(make_node("Assign", 6, {read.back()}, {{"variable_id", id}}));
+    }
+    y = make_node("ScaledDotProductAttention", 13, read, {{"causal", false}}, "")->output(0);
+  }
+  const auto axis = op::v0::Constant::create(element::i64, Shape{1}, {3});
+  y = make_node("Add", 1, {y, make_node("ReduceMean", 1, {mask, axis}, {{"keep_dims", true}}, "")}, {}, "")->output(0);
+  y.get_node()->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{y}, sinks, ParameterVector{x, mask}, "cached");
+}
+
+Tensor mask(std::size_t rows) {
+  Tensor all(element::f32, Shape{1, 1, 1, rows});
+  std::fill_n(all.data<float>(), rows, 1.0f);
+  return all;
+}
+
+Tensor token(std::size_t rows, std::size_t at) {
+  Tensor x(element::f32, Shape{1, kHeads, rows, kWidth});
+  for (std::size_t i = 0; i < x.element_count(); ++i)
+    x.data<float>()[i] = static_cast<float>((i * 7 + at * 5) % 23) * 0.1f - 1;
+  return x;
+}
+
+TEST_F(Twin, TokensThatComeOtherwiseThanExpectedAreRight) {
+  const auto values_of = [](CompiledModel compiled) {
+    std::vector<std::vector<float>> all;
+    auto request = compiled.create_infer_request();
+    for (int round = 0; round < 2; ++round) {
+      std::size_t at = 0, total = 0;
+      for (const std::size_t rows : {5u, 1u, 1u, 1u, 1u, 3u, 1u, 1u, 2u, 3u, 4u, 1u, 1u, 0u, 1u, 1u, 1u, 1u}) {
+        if (rows == 0) {
+          request.reset_state();
+          total = 0;
+          continue;
+        }
+        request.set_tensor("x", token(rows, ++at));
+        request.set_tensor("mask", mask(total += rows));
+        request.infer();
+        const Tensor y = request.get_tensor("y");
+        all.emplace_back(y.data<float>(), y.data<float>() + y.element_count());
+      }
+    }
+    return std::make_pair(all, graphs_of(request.ledger()).first);
+  };
+  const auto [graphs, count] = values_of(compile(cached_model(3)));
+  const auto [singly, none] = values_of(core.compile_model(cached_model(3), "GPU", gpu::launches(gpu::launch::singly)));
+  EXPECT_EQ(count, 34u);
+  EXPECT_EQ(none, 0u);
+  EXPECT_EQ(graphs, singly);
+}
+
+/// What follows a token is made ready by the thread that waits for it. A call that fails meanwhile fails no inference.
+TEST_F(Twin, ATokenThatIsExpectedCostsNoMoreCallsThanALaunch) {
+  using cuda::client::Probe;
+  constexpr long kMany = 1'000'000;
+  constexpr std::size_t kTokens = 10;
+  constexpr long kCalls = 2 * 5;  // Two inputs, the launch, the result and the event behind it, each with its context.
+  auto request = compile(cached_model(4)).create_infer_request();
+  std::vector<std::vector<float>> first;
+  long least = kMany;
+  bool has_failed = false;
+  // Where the machine is busy, an inference may be over before it is waited for.
+  for (int round = 0; round < 3 || (round < 100 && (least > kCalls || !has_failed)); ++round) {
+    request.reset_state();
+    for (std::size_t at = 0; at < kTokens; ++at) {
+      request.set_tensor("x", token(1, at));
+      request.set_tensor("mask", mask(at + 1));
+      Probe::countdown = kMany;
+      request.start_async();
+      if (round > 0 && at > 2) least = std::min(least, kMany - Probe::countdown);
+      Probe::countdown = round >= 2 && at >= 5 && at < 8 ? 1 : 0;
+      request.wait();
+      Probe::countdown = 0;
+      has_failed |= Probe::failed.exchange(false);
+      const Tensor y = request.get_tensor("y");
+      const std::vector<float> values(y.data<float>(), y.data<float>() + y.element_count());
+      if (round == 0) first.push_back(values);
+      ASSERT_EQ(values, first[at]) << round << ", " << at;
+    }
+  }
+  EXPECT_LE(least, kCalls);
+  EXPECT_TRUE(has_failed);
+  EXPECT_EQ(refused(request.ledger()), 0u);
 }
 
 TEST_F(Twin, WhatTheTwinDoesNotHaveRunsOnOpenCl) {

@@ -1,10 +1,13 @@
 // A product whose left side has few rows: as fast as the right side is read. A warp computes COLUMNS columns of all ROWS rows, or
 // SHARE warps of a group share them, each of which has every SHARE-th run of k. With two SIDES there are two products of one left
 // side, and STORE_AT sees the second one's value as `second`.
-// A_p, A_BATCH(batch), A_PLACE(m); RIGHT8(batch, n, k, to), SECOND_RIGHT8(batch, n, k, to): 8 neighbours along k.
-// STORE_AT(value, batch, m, n). EARLY_ROW(batch, n), EARLY_BYTES, SECOND_...: see early_nvidia.cl.
-// AHEAD: so many steps along k of the right side, which is a constant then, are read before the kernel waits for the one before it:
-// RIGHT_T, RIGHT_READ(batch, n, k, to) as they lie, RIGHT_REALS(from, to). IS_AHEAD: these are all.
+// A_p, A_BATCH(batch), A_PLACE(m); of the right sides, RIGHT_... and SECOND_RIGHT_...: RIGHT_READ(batch, n, k, to) reads 8 neighbours along k as
+// they lie, in a RIGHT_T, of which RIGHT_REALS(from, to) makes reals. STORE_AT(value, batch, m, n).
+// HAS_SCALES: these reals are to be multiplied by RIGHT_SCALE(from) and PLACE(j). The sums are multiplied by the one, and the left side,
+// which several columns read, by the other.
+// EARLY_ROW(batch, n), EARLY_BYTES, SECOND_...: see early_nvidia.cl.
+// AHEAD: so many steps along k of the right side, which is a constant then, are read before the kernel waits for the one before it.
+// IS_AHEAD: these are all.
 // HAS_NORM: a row is divided by the root of its mean square, SPREAD(mean), and multiplied by GAIN8(k, to) before. The sums are
 // divided instead, since all of the row was read by then: its squares are one more sum.
 // meeting: see lanes_portable.cl. shared[]: the sums of a group's warps.
@@ -31,6 +34,23 @@
 #define READ_GAIN(k)
 #define TAKE_SQUARES(m)
 #endif
+#if HAS_SCALES
+#define TAKE_PLACES() _Pragma("unroll") for (int j = 0; j < 8; ++j) left[j] *= PLACE(j);
+#define NUMBERS float right[COLUMNS * SIDES][8], scale[COLUMNS * SIDES];
+#define EXPAND(from, c) RIGHT_REALS(from, right[c]) scale[c] = RIGHT_SCALE(from);
+#define EXPAND_SECOND(from, c) SECOND_RIGHT_REALS(from, right[c]) scale[c] = SECOND_RIGHT_SCALE(from);
+#define ADD_PRODUCTS(m, c)                                                                         \
+  float part = left[0] * right[c][0];                                                              \
+  _Pragma("unroll") for (int j = 1; j < 8; ++j) part = fma(left[j], right[c][j], part);            \
+  sum[m][c] = fma(scale[c], part, sum[m][c]);
+#else
+#define TAKE_PLACES()
+#define NUMBERS float right[COLUMNS * SIDES][8];
+#define EXPAND(from, c) RIGHT_REALS(from, right[c])
+#define EXPAND_SECOND(from, c) SECOND_RIGHT_REALS(from, right[c])
+#define ADD_PRODUCTS(m, c) \
+  _Pragma("unroll") for (int j = 0; j < 8; ++j) sum[m][c] = fma(left[j], right[c][j], sum[m][c]);
+#endif
 #define MULTIPLY(k)                                                            \
   READ_GAIN(k)                                                                 \
   _Pragma("unroll") for (int m = 0; m < ROWS; ++m) {                           \
@@ -38,9 +58,10 @@
     const int row = min(m, M - 1), place = a0 + A_PLACE(row) + k;              \
     A_LOAD8(place, left);                                                      \
     TAKE_SQUARES(m)                                                            \
-    _Pragma("unroll") for (int c = 0; c < COLUMNS * SIDES; ++c)                \
-      _Pragma("unroll") for (int j = 0; j < 8; ++j)                            \
-        sum[m][c] = fma(left[j], right[c][j], sum[m][c]);                      \
+    TAKE_PLACES()                                                              \
+    _Pragma("unroll") for (int c = 0; c < COLUMNS * SIDES; ++c) {              \
+      ADD_PRODUCTS(m, c)                                                       \
+    }                                                                          \
   }
 KERNEL {
   const int lane = (int)get_local_id(0) & 31, warp = (int)get_local_id(0) >> 5, batch = (int)get_group_id(1);
@@ -83,11 +104,11 @@ KERNEL {
   for (int i = 0; i < AHEAD; ++i) {
     const int k = k0 + i * STEP;
     if (IS_AHEAD && i == AHEAD - 1 && k >= K) continue;  // Only the last step may be beyond the end.
-    float right[COLUMNS * SIDES][8];
+    NUMBERS
     EACH_COLUMN {
-      RIGHT_REALS(ahead[i][c], right[c])
+      EXPAND(ahead[i][c], c)
 #if SIDES > 1
-      SECOND_RIGHT_REALS(second_ahead[i][c], right[COLUMNS + c])
+      EXPAND_SECOND(second_ahead[i][c], COLUMNS + c)
 #endif
     }
     MULTIPLY(k)
@@ -96,12 +117,16 @@ KERNEL {
 #if !IS_AHEAD
 #pragma unroll UNROLL
   for (int k = k0 + AHEAD * STEP; k < K; k += STEP) {
-    float right[COLUMNS * SIDES][8];
+    NUMBERS
     EACH_COLUMN {
       const int n = min(n0 + c, N - 1);
-      RIGHT8(batch, n, k, right[c])
+      RIGHT_T lies;
+      RIGHT_READ(batch, n, k, lies)
+      EXPAND(lies, c)
 #if SIDES > 1
-      SECOND_RIGHT8(batch, n, k, right[COLUMNS + c])
+      SECOND_RIGHT_T second;
+      SECOND_RIGHT_READ(batch, n, k, second)
+      EXPAND_SECOND(second, COLUMNS + c)
 #endif
     }
     MULTIPLY(k)
@@ -147,4 +172,9 @@ KERNEL {
 #undef STEP
 #undef READ_GAIN
 #undef TAKE_SQUARES
+#undef TAKE_PLACES
+#undef NUMBERS
+#undef EXPAND
+#undef EXPAND_SECOND
+#undef ADD_PRODUCTS
 #undef MULTIPLY

@@ -68,11 +68,12 @@ TEST_F(GpuTiles, ConvolutionsOfEveryShape) {
     std::int64_t stride, dilation;
   };
   // Few channels are read in runs if the stride is even; numbers of channels are whole chunks or not.
-  const std::vector<Case> cases{{{1, 3, 17, 21}, 16, {7, 7}, 2, 1}, {{2, 3, 9, 8}, 24, {3, 3}, 2, 1},
-                                {{1, 3, 9, 8}, 8, {3, 3}, 1, 1},    {{2, 16, 11, 7}, 40, {3, 3}, 1, 1},
-                                {{1, 20, 6, 6}, 33, {3, 3}, 1, 2},  {{3, 64, 5, 5}, 72, {1, 1}, 1, 1},
-                                {{1, 72, 9, 9}, 16, {1, 1}, 2, 1},  {{2, 24, 19}, 16, {5}, 1, 1},
-                                {{1, 8, 12, 12}, 8, {7, 7}, 1, 1},  {{1, 128, 3, 3}, 130, {5, 5}, 1, 1}};
+  const std::vector<Case> cases{
+      {{1, 3, 17, 21}, 16, {7, 7}, 2, 1},  {{2, 3, 9, 8}, 24, {3, 3}, 2, 1},  {{1, 3, 9, 8}, 8, {3, 3}, 1, 1},
+      {{2, 16, 11, 7}, 40, {3, 3}, 1, 1},  {{1, 20, 6, 6}, 33, {3, 3}, 1, 2}, {{3, 64, 5, 5}, 72, {1, 1}, 1, 1},
+      {{1, 72, 9, 9}, 16, {1, 1}, 2, 1},   {{2, 24, 19}, 16, {5}, 1, 1},      {{1, 8, 12, 12}, 8, {7, 7}, 1, 1},
+      {{1, 128, 3, 3}, 130, {5, 5}, 1, 1}, {{2, 3, 9, 12}, 16, {1, 3}, 1, 1}, {{1, 2, 9, 7}, 8, {1, 2}, 1, 1},
+      {{2, 1, 40}, 16, {5}, 1, 1}};
   for (const Case& one : cases) {
     SCOPED_TRACE(to_string(one.data));
     const auto x = parameter(one.data);
@@ -196,14 +197,16 @@ TEST_F(GpuTiles, ProductsOfFewRows) {
 
 /// Weights of few bits are multiplied as they are stored, or expanded for many rows; others of the model read them, too.
 TEST_F(GpuTiles, ProductsWithWeightsOfFewBits) {
-  const auto expanded = [](element::Type type, const Shape& stored, bool has_zero_points) {
+  enum class Zero { kNone, kOfAll, kOfGroups };
+  const auto expanded = [](element::Type type, const Shape& stored, Zero zero) {
     std::size_t rows = stored[0];
     Tensor numbers = random_tensor(type, stored, 5);
     Out value =
         outputs("Convert", 1, {std::make_shared<op::v0::Constant>(numbers)}, {{"destination_type", element::f32}})[0];
     Shape by_group = stored;
     by_group.back() = 1;
-    if (has_zero_points) value = outputs("Subtract", 1, {value, weights(by_group, 1)})[0];
+    if (zero != Zero::kNone)
+      value = outputs("Subtract", 1, {value, zero == Zero::kOfAll ? reals({1, 1}, {8}) : weights(by_group, 1)})[0];
     value = outputs("Multiply", 1, {value, weights(by_group, 1000000)})[0];
     return outputs("Reshape", 1, {value, ints({static_cast<std::int64_t>(rows), -1})}, {{"special_zero", false}})[0];
   };
@@ -212,16 +215,36 @@ TEST_F(GpuTiles, ProductsWithWeightsOfFewBits) {
     SCOPED_TRACE(type.to_string());
     for (const std::size_t rows : {1u, 5u, 20u}) {
       const auto x = parameter({1, rows, 128});
-      const Out first = outputs("MatMul", 0, {x, expanded(type, {40, 4, 32}, true)}, turned)[0];
-      const Out second = outputs("MatMul", 0, {x, expanded(type, {37, 128}, false)}, turned)[0];
-      judge_both({relu(first), second}, {x});
+      const Out first = outputs("MatMul", 0, {x, expanded(type, {40, 4, 32}, Zero::kOfGroups)}, turned)[0];
+      const Out second = outputs("MatMul", 0, {x, expanded(type, {37, 128}, Zero::kNone)}, turned)[0];
+      const Out third = outputs("MatMul", 0, {x, expanded(type, {24, 2, 64}, Zero::kOfAll)}, turned)[0];
+      judge_both({relu(first), second, third}, {x});
     }
   }
   const auto x = parameter({2, 64});
-  const Out shared = expanded(element::u4, {24, 2, 32}, true);
+  const Out shared = expanded(element::u4, {24, 2, 32}, Zero::kOfGroups);
   judge_both({outputs("MatMul", 0, {x, shared}, turned)[0],
               outputs("ReduceSum", 1, {shared, ints({1})}, {{"keep_dims", false}})[0]},
              {x});
+}
+
+/// Weights and tables that are stored in f16, too large to be folded without need; others of the model read one of them, too.
+TEST_F(GpuTiles, WeightsAndTablesOfHalves) {
+  const auto widened = [](const Shape& shape, unsigned seed) {
+    const auto halves = std::make_shared<op::v0::Constant>(random_tensor(element::f16, shape, seed));
+    return outputs("Convert", 1, {halves}, {{"destination_type", element::f32}})[0];
+  };
+  const auto ids = parameter({3}, element::i64);
+  const Out table = widened({700, 512}, 4), shared = widened({512, 520}, 5);
+  const Out words = outputs("Gather", 8, {table, ids, ints({0})}, {{"batch_dims", 0}})[0];
+  const Out known = outputs("Gather", 8, {table, ints({699, -1, 3}), ints({0})}, {{"batch_dims", 0}})[0];
+  for (const bool is_turned : {false, true}) {
+    const Out right = is_turned ? widened({520, 512}, 6) : widened({512, 520}, 7);
+    judge_both({outputs("MatMul", 0, {words, right}, {{"transpose_a", false}, {"transpose_b", is_turned}})[0], known},
+               {ids});
+  }
+  const Attributes plain{{"transpose_a", false}, {"transpose_b", false}};
+  judge_both({outputs("MatMul", 0, {words, shared}, plain)[0], relu(shared)}, {ids});
 }
 
 /// As tools for language models store them: expanded in f16, zero points in few bits as well, in groups of every usual size.

@@ -131,7 +131,8 @@ bool ModelWalk::fold(const Node& node) {
   std::vector<Tensor> inputs;
   for (const auto& source : node.input_values()) {
     inputs.push_back(builder_->constant(source));
-    if (!inputs.back()) return false;
+    if (!inputs.back() || inputs.back().element_type() != static_cast<ElementType>(source.get_element_type()))
+      return false;
   }
   const std::vector<Tensor> outputs = evaluate_node(node, inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) builder_->add_constant(node, outputs[i], i);

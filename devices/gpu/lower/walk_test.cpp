@@ -200,6 +200,16 @@ TEST_F(Gpu, ShapesInAnyOrderGiveTheReferencesResults) {
   judge_moving(layer.results, layer.parameters(), rounds);
 }
 
+TEST_F(Gpu, LengthsBetweenThoseThatWereThereGiveTheReferencesResults) {
+  const Layer layer;
+  std::vector<std::vector<Shape>> rounds;
+  for (const std::size_t length : {4, 20, 12, 8, 16, 10, 6, 18, 7}) {
+    auto& shapes = rounds.emplace_back();
+    for (const auto& input : shapes_of(length, length)) shapes.push_back(input.shape);
+  }
+  judge_moving(layer.results, layer.parameters(), rounds);
+}
+
 /// Gives the request inputs of these shapes.
 void give(InferRequest& request, const std::vector<planning::InputShape>& shapes) {
   for (std::size_t i = 0; i < shapes.size(); ++i)

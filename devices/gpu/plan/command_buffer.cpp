@@ -71,9 +71,8 @@ void CommandBuffer::finish() {
 }
 
 bool CommandBuffer::enqueue() const {
-  const cl_int status =
-      client::call(calls_.enqueue, cl_uint{0}, static_cast<cl_command_queue*>(nullptr), handle_, cl_uint{0},
-                   static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr));
+  const cl_int status = client::call(calls_.enqueue, cl_uint{0}, static_cast<cl_command_queue*>(nullptr), handle_,
+                                     cl_uint{0}, kNoEvents, kNoEvent);
   if (status == CL_INVALID_OPERATION) return false;
   client::check(status, "clEnqueueCommandBufferKHR", "running recorded kernels");
   return true;

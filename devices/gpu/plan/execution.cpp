@@ -3,6 +3,7 @@
 #include <tenon/devices/gpu/plan/execution.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -35,13 +36,15 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Launc
 }
 
 void Execution::take(std::shared_ptr<const LaunchPlan> plan) {
+  if (plan == plan_) return;
   runs_.clear();  // What was recorded has the arguments of the plan before.
   uses_.clear();
+  for (auto& of_kind : last_uses_) of_kind.clear();
   plan_ = std::move(plan);
   take_memory();
   take_kernels();
   twin_launches_.resize(twin_ ? steps_.size() : 0);
-  for (TwinLaunch& twin : twin_launches_) twin.arguments.clear();
+  twin_version_ = 0;
   has_twins_memory_ = true;
   twins_kernels_ = TwinsKernels::kAwaited;
   for (std::size_t i = 0; i < steps_.size(); ++i) take_arguments(i);
@@ -86,14 +89,24 @@ void Execution::take_memory() {
   counters_ = gpu_->make_buffer(bytes, zeros.data(), "a buffer of counters");
 }
 
+bool Execution::has_memory_for(const LaunchPlan& plan) const noexcept {
+  return arena_->size_bytes >= plan.arena_bytes &&
+         (plan.counters == planning::kNoBuffer ||
+          (counters_ && counters_->size_bytes >= plan.buffers[plan.counters].size_bytes));
+}
+
 void Execution::take_kernels() {
+  const auto is_same = [](const Step& step, const KernelText& text) {
+    return step.text.get() == &text || step.text->name == text.name;
+  };
+  // Most plans differ from the one before in arguments alone.
+  if (std::ranges::equal(steps_, plan_->launches,
+                         [&](const Step& step, const auto& launch) { return is_same(step, *launch->kernel); }))
+    return;
   std::vector<Step> before = std::exchange(steps_, {});
   steps_.resize(plan_->launches.size());
   // A step more or less moves all that follow.
   std::multimap<std::string_view, Step*> others;
-  const auto is_same = [](const Step& step, const KernelText& text) {
-    return step.text.get() == &text || step.text->name == text.name;
-  };
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (i < steps_.size() && is_same(before[i], *plan_->launches[i]->kernel))
       steps_[i] = std::move(before[i]);
@@ -122,8 +135,11 @@ void Execution::take_arguments(std::size_t index) {
   for (const Argument& argument : plan_->launches[index]->arguments) {
     if (step.arguments.size() < at + 2) step.arguments.resize(at + 2);
     const auto use = [&](const planning::Buffer& buffer, std::size_t offset) {
-      uses_.push_back({buffer.kind, buffer.index, index, at, offset, argument.element_bytes, argument.is_pitch,
-                       argument.number, argument.is_pitch});
+      auto& last = last_uses_[static_cast<std::size_t>(buffer.kind)];
+      if (last.size() <= buffer.index) last.resize(buffer.index + 1);
+      uses_.push_back({index, at, offset, argument.element_bytes, argument.is_pitch, argument.number, argument.is_pitch,
+                       last[buffer.index]});
+      last[buffer.index] = static_cast<std::uint32_t>(uses_.size());
       step.is_own = false;
     };
     if (!argument.place || argument.is_pitch) {
@@ -148,6 +164,7 @@ void Execution::take_arguments(std::size_t index) {
       use(buffer, root.offset);
     at += 2;
   }
+  if (twin_) twin_launches_[index].arguments.resize(at);
 }
 
 void Execution::find_runs() {
@@ -195,11 +212,19 @@ bool Execution::has_twin() {
   return twins_kernels_ == TwinsKernels::kThere && std::ranges::all_of(uses_, &Use::has_twin);
 }
 
+TwinWork Execution::twin_work() {
+  static std::atomic<std::uint64_t> versions{0};
+  if (twin_version_ == 0) twin_version_ = versions.fetch_add(1, std::memory_order_relaxed) + 1;
+  return {twin_launches_, plan_.get(), twin_version_};
+}
+
 void Execution::tell_twin(std::size_t step, cl_uint at, std::uint64_t value) {
   if (twin_launches_.empty()) return;
   auto& arguments = twin_launches_[step].arguments;
   if (arguments.size() <= at) arguments.resize(at + 1);
+  if (arguments[at] == value) return;
   arguments[at] = value;
+  twin_version_ = 0;
 }
 
 void Execution::set(std::size_t step, cl_uint at, Wanted wanted) {
@@ -227,13 +252,6 @@ void Execution::set_memory(std::size_t step, cl_uint at, const Memory& memory) {
   tell_twin(step, at, memory->address);
   if (steps_[step].arguments[at].kept != memory)
     set(step, at, {.kind = Wanted::Kind::kMemory, .buffer = memory->buffer.get(), .kept = memory});
-}
-
-bool Execution::set_memory(std::size_t step, cl_uint at, cl_mem buffer, const std::byte* pointer) {
-  const TwinAddress address = twin_ && buffer ? twin_->address_of(buffer) : 0;
-  tell_twin(step, at, address);
-  set(step, at, {.kind = Wanted::Kind::kMemory, .buffer = buffer, .pointer = pointer});
-  return address != 0;
 }
 
 void Execution::tell(Step& step) const {
@@ -267,20 +285,29 @@ void Execution::tell(const Step& step, cl_uint at) const {
                 "clGetExtensionFunctionAddressForPlatform", CL_INVALID_VALUE);
   const auto* const address = static_cast<const void*>(wanted.pointer);
   client::check(usm ? client::call(*usm, step.kernel.get(), at, address)
-                    : client::call(clSetKernelArgSVMPointer, step.kernel.get(), at, address),
+                    : client::call(client::newer_calls().set_svm_argument, step.kernel.get(), at, address),
                 usm ? "clSetKernelArgMemPointerINTEL" : "clSetKernelArgSVMPointer", memory);
 }
 
 void Execution::bind(planning::BufferKind kind, std::uint32_t index, BoundMemory memory) {
-  for (Use& use : uses_) {
-    if (use.kind != kind || use.index != index) continue;
+  const auto& last = last_uses_[static_cast<std::size_t>(kind)];
+  if (index >= last.size() || last[index] == 0) return;
+  const TwinAddress address = twin_ && memory.buffer ? twin_->address_of(memory.buffer) : 0;
+  for (std::uint32_t at = last[index]; at != 0; at = uses_[at - 1].next) {
+    Use& use = uses_[at - 1];
     if (use.is_pitch) {
       set_number(use.step, use.at,
                  memory.pitch ? static_cast<std::int32_t>(memory.pitch / use.element_bytes) : use.number);
       continue;
     }
     const std::size_t offset = memory.offset + use.offset;
-    use.has_twin = set_memory(use.step, use.at, memory.buffer, memory.pointer ? memory.pointer + offset : nullptr);
+    use.has_twin = address != 0;
+    tell_twin(use.step, use.at, address);
+    // Told anew, since another buffer may have got the handle of one that went.
+    set(use.step, use.at,
+        {.kind = Wanted::Kind::kMemory,
+         .buffer = memory.buffer,
+         .pointer = memory.pointer ? memory.pointer + offset : nullptr});
     set_offset(use.step, use.at + 1, memory.pointer ? 0 : offset / use.element_bytes);
   }
 }
@@ -304,9 +331,9 @@ class Gate {
   /// @errors those of native calls.
   Gate(const client::Native& native, cl_command_queue queue) : Gate(native) {
     const cl_event events[] = {event_.get()};
-    client::check(client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{1}, static_cast<const cl_event*>(events),
-                               static_cast<cl_event*>(nullptr)),
-                  "clEnqueueBarrierWithWaitList", "holding an inference until all of it is enqueued");
+    client::check(
+        client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{1}, static_cast<const cl_event*>(events), kNoEvent),
+        "clEnqueueBarrierWithWaitList", "holding an inference until all of it is enqueued");
   }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -349,16 +376,14 @@ void Execution::launch(std::size_t index, cl_command_queue queue, bool is_in_ord
   const Launch& launch = *plan_->launches[index];
   tell(steps_[index]);
   if (!is_in_order)
-    client::check(client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{0}, static_cast<const cl_event*>(nullptr),
-                               static_cast<cl_event*>(nullptr)),
+    client::check(client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{0}, kNoEvents, kNoEvent),
                   "clEnqueueBarrierWithWaitList", "ordering kernels");
   cl_event event = nullptr;
-  client::check(client::call(clEnqueueNDRangeKernel, queue, steps_[index].kernel.get(), cl_uint{launch.dimensions},
-                             static_cast<const std::size_t*>(nullptr), launch.global.data(),
-                             launch.local[0] ? launch.local.data() : nullptr, cl_uint{0},
-                             static_cast<const cl_event*>(nullptr), events ? &event : nullptr),
-                "clEnqueueNDRangeKernel",
-                [&] { return "running " + launch.kernel->kind + " of '" + launch.node_name + "'"; });
+  client::check(
+      client::call(clEnqueueNDRangeKernel, queue, steps_[index].kernel.get(), cl_uint{launch.dimensions},
+                   static_cast<const std::size_t*>(nullptr), launch.global.data(),
+                   launch.local[0] ? launch.local.data() : nullptr, cl_uint{0}, kNoEvents, events ? &event : nullptr),
+      "clEnqueueNDRangeKernel", [&] { return "running " + launch.kernel->kind + " of '" + launch.node_name + "'"; });
   if (events) events->emplace_back(event);
 }
 

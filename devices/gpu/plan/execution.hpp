@@ -2,6 +2,7 @@
 // A plan's launches with memory of their own: what one request runs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -51,10 +52,13 @@ class Execution {
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
-  /// Runs this plan from now on: nothing is bound. @cost a native call for each kernel that the plan before does not have at this place.
+  /// Runs this plan from now on: nothing is bound, unless it is the plan of now.
+  /// @cost a native call for each kernel that the plan before does not have at this place.
   /// @errors kResourceExhausted; those of native calls. After one of these it can only be destroyed.
   void take(std::shared_ptr<const LaunchPlan> plan);
   const LaunchPlan& plan() const { return *plan_; }
+  /// Whether take() frees no memory that an inference may still use.
+  bool has_memory_for(const LaunchPlan& plan) const noexcept;
   /// The memory must live until what was enqueued with it is over.
   /// @param item  Which tensor of a batch in several.
   void bind_input(std::size_t index, std::size_t item, BoundMemory memory);
@@ -73,8 +77,8 @@ class Execution {
   void enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way, std::vector<client::Handle<cl_event>>* events);
   /// Whether the device's twin has all kernels by now, and all memory that is bound.
   bool has_twin();
-  /// As enqueue(), by the twin. @pre has_twin(). @return and @errors as TwinQueue::replay().
-  bool replay(TwinQueue& queue) const { return queue.replay(twin_launches_, plan_.get()); }
+  /// What the twin runs. Valid until the next change. @pre has_twin().
+  TwinWork twin_work();
 
  private:
   /// An argument of OpenCL's as it is to be. A kernel is told it before it runs, so what the twin runs costs no calls.
@@ -106,14 +110,13 @@ class Execution {
   static constexpr std::size_t kLeastRecorded = 4;
   /// An argument that lies in memory of the request's.
   struct Use {
-    planning::BufferKind kind = planning::BufferKind::kInput;
-    std::uint32_t index = 0;
     std::size_t step = 0;
     cl_uint at = 0;
     std::size_t offset = 0, element_bytes = 1;
     bool is_pitch = false;
     std::int32_t number = 0;  ///< The pitch in elements of rows that lie side by side.
     bool has_twin = false;    ///< The twin has the memory that is bound.
+    std::uint32_t next = 0;   ///< One more than the place of the next use of the same memory; 0: none.
   };
   void take_memory();
   void take_kernels();
@@ -131,8 +134,6 @@ class Execution {
   void set_number(std::size_t step, cl_uint at, std::int32_t number);
   void set_offset(std::size_t step, cl_uint at, std::uint64_t elements);
   void set_memory(std::size_t step, cl_uint at, const Memory& memory);
-  /// An application's. @param pointer  USM or SVM, unless there is a buffer. @return whether the twin has it.
-  bool set_memory(std::size_t step, cl_uint at, cl_mem buffer, const std::byte* pointer);
   /// @}
   void set(std::size_t step, cl_uint at, Wanted wanted);
   /// Tells OpenCL what differs. @errors those of native calls.
@@ -146,8 +147,11 @@ class Execution {
   Memory arena_, counters_;
   std::vector<Step> steps_;
   std::vector<Use> uses_;
+  /// By kind and index of what is used: as Use::next, the use that was found last.
+  std::array<std::vector<std::uint32_t>, static_cast<std::size_t>(planning::BufferKind::kState) + 1> last_uses_;
   std::vector<Run> runs_;                  ///< All steps, in order.
   std::vector<TwinLaunch> twin_launches_;  ///< One for each step, where there is a twin.
+  std::uint64_t twin_version_ = 0;         ///< As TwinWork's; 0: a launch has changed since.
   bool has_twins_memory_ = false;          ///< The twin has all memory of the plan's own.
   enum class TwinsKernels : std::uint8_t { kAwaited, kThere, kRefused } twins_kernels_ = TwinsKernels::kAwaited;
 };

@@ -14,9 +14,14 @@ LaunchTrial::LaunchTrial(const std::vector<LaunchWay>& ways) {
 LaunchWay LaunchTrial::way() const {
   if (is_over()) return chosen_.load(std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
-  return std::min_element(tried_.begin(), tried_.end(),
-                          [](const Tried& a, const Tried& b) { return a.rounds < b.rounds; })
-      ->way;
+  if (is_over()) return chosen_.load(std::memory_order_relaxed);  // Since then: one way alone has no turns.
+  // In turns without a period (Thue and Morse): where shapes alternate, each way gets all of them.
+  std::size_t digits = 0, place = 0;
+  for (const Tried& tried : tried_) digits += tried.rounds;
+  for (; digits > 0; digits /= tried_.size()) place += digits % tried_.size();
+  const Tried& next = tried_[place % tried_.size()];
+  if (next.rounds <= kRounds) return next.way;
+  return std::ranges::min_element(tried_, {}, &Tried::rounds)->way;
 }
 
 void LaunchTrial::note(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds host,

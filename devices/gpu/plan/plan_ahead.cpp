@@ -4,10 +4,24 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 
 #include <tenon/graph/wanted.hpp>
 
 namespace tenon::inline v1::gpu_device {
+
+std::optional<Shape> gone_on(const Shape& before, const Shape& now, std::size_t steps) {
+  if (before.size() != now.size()) return std::nullopt;
+  Shape next = now;
+  for (std::size_t axis = 0; axis < now.size(); ++axis) {
+    const auto extent = static_cast<std::ptrdiff_t>(now[axis]);
+    const std::ptrdiff_t step = extent - static_cast<std::ptrdiff_t>(before[axis]),
+                         then = extent + static_cast<std::ptrdiff_t>(steps) * step;
+    if (step != 0 && then <= 0) return std::nullopt;
+    next[axis] = static_cast<std::size_t>(then);
+  }
+  return next;
+}
 
 PlanAhead::~PlanAhead() {
   {
@@ -49,6 +63,14 @@ std::shared_ptr<const LaunchPlan> PlanAhead::take(const Shapes& shapes) {
   return wanted->plan;
 }
 
+std::shared_ptr<const LaunchPlan> PlanAhead::take_made(const Shapes& shapes) {
+  const std::lock_guard lock(mutex_);
+  const ExpectedRef made = find(shapes);
+  if (!made || !made->plan) return nullptr;
+  std::erase(expected_, made);
+  return made->plan;
+}
+
 void PlanAhead::follow(const Shapes& shapes) {
   {
     const std::lock_guard lock(mutex_);
@@ -71,7 +93,12 @@ void PlanAhead::follow(const Shapes& shapes) {
     if (last_.size() == 2) last_.erase(last_.begin());
     last_.push_back(shapes);
     if (!is_any(Expected::State::kWanted)) return;
-    while (threads_.size() < steps_) threads_.emplace_back([this] { run(); });
+    try {
+      while (threads_.size() < steps_) threads_.emplace_back([this] { run(); });
+    } catch (
+        const std::exception&) {  // Fewer do. Without any, inferences make their plans themselves, and wait for none.
+      if (threads_.empty()) expected_.clear();
+    }
   }
   changed_.notify_all();
 }
@@ -79,16 +106,12 @@ void PlanAhead::follow(const Shapes& shapes) {
 std::optional<PlanAhead::Shapes> PlanAhead::after(const Shapes& shapes, std::size_t steps) const {
   if (last_.size() < 2) return std::nullopt;
   const Shapes &before = last_[1], &first = last_[0];
-  Shapes ahead = shapes;
+  Shapes ahead;
+  ahead.reserve(shapes.size());
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (before[i].size() != shapes[i].size() || first[i].size() != shapes[i].size()) return std::nullopt;
-    for (std::size_t axis = 0; axis < shapes[i].size(); ++axis) {
-      const auto extent = static_cast<std::ptrdiff_t>(shapes[i][axis]);
-      const auto last = static_cast<std::ptrdiff_t>(before[i][axis]);
-      const std::ptrdiff_t step = extent - last, next = extent + static_cast<std::ptrdiff_t>(steps) * step;
-      if (last - static_cast<std::ptrdiff_t>(first[i][axis]) != step || (step != 0 && next <= 0)) return std::nullopt;
-      ahead[i][axis] = static_cast<std::size_t>(next);
-    }
+    auto next = gone_on(before[i], shapes[i], steps);
+    if (!next || gone_on(first[i], before[i]) != shapes[i]) return std::nullopt;
+    ahead.push_back(std::move(*next));
   }
   if (ahead == shapes) return std::nullopt;
   return ahead;

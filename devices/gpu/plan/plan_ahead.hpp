@@ -17,6 +17,10 @@
 
 namespace tenon::inline v1::gpu_device {
 
+/// The shape so many steps after `now`, if each extent goes on as from `before`; none if the numbers of axes differ, or an extent that changes
+/// would be less than 1.
+std::optional<Shape> gone_on(const Shape& before, const Shape& now, std::size_t steps = 1);
+
 /// Where extents change by the same step from one inference to the next, as a decoder's past does, the next plans are made
 /// on threads of their own while the device computes. The threads begin with the first such step.
 /// @thread all members from any thread.
@@ -36,6 +40,8 @@ class PlanAhead {
   /// The plan for these shapes, once. Where other shapes were expected, waits for what is being made, because it has what
   /// plans are made from. @return null: none was made for them. @errors kCancelled (CancellationScope).
   std::shared_ptr<const LaunchPlan> take(const Shapes& shapes);
+  /// As take(), without a wait, and without an effect if there is no plan.
+  std::shared_ptr<const LaunchPlan> take_made(const Shapes& shapes);
   /// Told in the order of inferences that a plan was made for these shapes.
   void follow(const Shapes& shapes);
 

@@ -108,6 +108,10 @@ Kernel& Kernel::text(std::string_view text) {
   recipe_.text(text);
   return *this;
 }
+Kernel& Kernel::text(const char* permanent) {
+  recipe_.text_at(permanent);
+  return *this;
+}
 
 Kernel& Kernel::over(std::vector<std::size_t> global, std::vector<std::size_t> local) {
   launch_.dimensions = static_cast<std::uint32_t>(global.size());

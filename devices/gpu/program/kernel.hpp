@@ -67,6 +67,8 @@ class Kernel {
   Kernel& helper(const std::string& text);
   /// The function's text, and what stands before it.
   Kernel& text(std::string_view text);
+  /// The same of a text that stays where it is, as those of devices/gpu/kernels.
+  Kernel& text(const char* permanent);
   /// @param local  None: the driver chooses.
   Kernel& over(std::vector<std::size_t> global, std::vector<std::size_t> local = {});
 

@@ -3,15 +3,13 @@
 #include <tenon/devices/gpu/program/library.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <functional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/kept_bytes.hpp>
+#include <tenon/devices/gpu/program/parallel.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
 #include <tenon/devices/gpu/program/warpgroups.hpp>
 #include <tenon/graph/wanted.hpp>
@@ -33,36 +31,6 @@ const KeptKind& kept_programs() {
       .folder_bytes = std::uint64_t{1} << 30,
   };
   return kind;
-}
-
-/// @param most  0: as many as there are CPUs.
-std::size_t threads_of(std::int32_t most) {
-  return most > 0 ? static_cast<std::size_t>(most) : std::max(1u, std::thread::hardware_concurrency());
-}
-
-/// Calls `work` with 0 to count - 1. @param most_threads  See threads_of(). @errors the first of `work`.
-void run_parallel(std::size_t count, std::int32_t most_threads, const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto run = [&, is_wanted = CancellationScope::current()] {
-    const CancellationScope scope(is_wanted);
-    for (std::size_t i = next++; i < count; i = next++) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex);
-        if (!failure) failure = std::current_exception();
-        next = count;
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(threads_of(most_threads), count); ++i) threads.emplace_back(run);
-    run();
-  }
-  if (failure) std::rethrow_exception(failure);
 }
 
 std::string build_log(cl_program program, cl_device_id device) {

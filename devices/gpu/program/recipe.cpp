@@ -3,6 +3,7 @@
 #include <tenon/devices/gpu/program/recipe.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,13 @@ TextParts parts_of(const std::string& bytes, char end_of_word, const std::string
       const bool is_number = bytes[at + 1] == 'n', written = bytes[at + 2] == 'w';
       at += 3;
       parts.pointer(next(), type, is_number, written);
+      continue;
+    }
+    if (what == 'e') {
+      const char* text = nullptr;
+      std::memcpy(&text, bytes.data() + at, sizeof text);
+      at += sizeof text;
+      parts.body += text;
       continue;
     }
     const std::string text = next();

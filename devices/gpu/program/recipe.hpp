@@ -44,6 +44,11 @@ class Recipe {
   /// The text waits for the kernel before it by itself (kernels/early_nvidia.cl).
   void waits() { add('y', {}); }
   void text(std::string_view text) { add('t', text); }
+  /// A text that stays where it is: its address stands for it.
+  void text_at(const char* permanent) {
+    bytes_ += 'e';
+    bytes_.append(reinterpret_cast<const char*>(&permanent), sizeof permanent);
+  }
   /// What stands before the function's name.
   void attribute(std::string_view text) { add('a', text); }
 

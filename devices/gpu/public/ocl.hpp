@@ -37,6 +37,7 @@ using VirtualAddressMemory = intel_gpu::VirtualAddressMemory;
 using FileDescriptor = intel_gpu::FileDescriptor;
 
 /// A tensor over a cl_mem. @thread as Tensor.
+/// @errors of get() and the conversions: kInvalidArgument: a buffer of another API that has no cl_mem here (D3DBufferTensor).
 class ClBufferTensor : public RemoteTensor {
  public:
   /// @errors kInvalidArgument: no tensor over a buffer.
@@ -50,7 +51,12 @@ class ClBufferTensor : public RemoteTensor {
            Any(SharedMemType::DX_BUFFER).as<std::string>()}}});
   }
   /// Valid as long as the tensor; retain it to keep it longer.
-  cl_mem get() const { return static_cast<cl_mem>(get_params().at(mem_handle.name()).as<void*>()); }
+  cl_mem get() const {
+    const AnyMap params = get_params();
+    const auto found = params.find(mem_handle.name());
+    if (found == params.end()) RemoteTensor::type_check(*this, {{mem_handle.name(), {}}});  // Refuses it, by name.
+    return static_cast<cl_mem>(found->second.as<void*>());
+  }
   operator cl_mem() const { return get(); }
 #ifdef CL_HPP_
   operator cl::Buffer() const { return cl::Buffer(get(), true); }

@@ -29,11 +29,11 @@ inline constexpr Property<std::uint32_t, PropertyMutability::RO> cacheline_size{
 /// Bytes that the device's contexts hold now, of the device's own, by kind: "cl_mem" for buffers.
 inline constexpr Property<std::map<std::string, std::uint64_t>, PropertyMutability::RO> memory_statistics{
     "GPU_MEMORY_STATISTICS"};
-/// Loops run unrolled, always: YES.
+/// A wish that changes nothing: loops run unrolled, always.
 inline constexpr Property<bool> enable_loop_unrolling{"GPU_ENABLE_LOOP_UNROLLING"};
-/// There is no Winograd convolution: YES.
+/// A wish that changes nothing: there is no Winograd convolution.
 inline constexpr Property<bool> disable_winograd_convolution{"GPU_DISABLE_WINOGRAD_CONVOLUTION"};
-/// How much of the weights lies in host memory: 0.
+/// How much of the weights lies in host memory: a wish that changes nothing, all lie in the device's.
 inline constexpr Property<std::size_t, PropertyMutability::RW> offload_ratio{"OFFLOAD_RATIO"};
 
 namespace hint {
@@ -42,20 +42,20 @@ using ThrottleLevel = tenon::hint::Priority;
 inline constexpr Property<ThrottleLevel> queue_throttle{"GPU_QUEUE_THROTTLE"};
 /// The priority of requests' queues among all queues of the device. It has an effect where the device has cl_khr_priority_hints.
 inline constexpr Property<tenon::hint::Priority> queue_priority{"GPU_QUEUE_PRIORITY"};
-/// The priority of the host's threads, which is always MEDIUM.
+/// The priority of the host's threads: a wish that changes nothing, the host's part is too short for it.
 inline constexpr Property<tenon::hint::Priority> host_task_priority{"GPU_HOST_TASK_PRIORITY"};
 /// Bytes of the device's memory that nothing of the device's own holds.
 inline constexpr Property<std::int64_t> available_device_mem{"AVAILABLE_DEVICE_MEM_SIZE"};
 /// NO: the nodes that exporters write for attention stay what they are.
 inline constexpr Property<bool> enable_sdpa_optimization{"GPU_ENABLE_SDPA_OPTIMIZATION"};
-/// Low-rank updates are plain nodes here: NO.
+/// A wish that changes nothing: low-rank updates are plain nodes here.
 inline constexpr Property<bool> enable_lora_operation{"GPU_ENABLE_LORA_OPERATION"};
-/// Models share kernels, always: YES.
+/// A wish that changes nothing: models share kernels, always.
 inline constexpr Property<bool> enable_kernels_reuse{"GPU_ENABLE_KERNELS_REUSE"};
-/// Nothing is rounded to 8 bits on the way: 0.
+/// A wish that changes nothing: nothing is rounded to 8 bits on the way.
 inline constexpr Property<std::uint64_t, PropertyMutability::RW> dynamic_quantization_group_size_max{
     "GPU_DYNAMIC_QUANTIZATION_GROUP_SIZE_MAX"};
-/// A buffer is as large as the device says at most: NO.
+/// A wish that changes nothing: a buffer is as large as the device says at most.
 inline constexpr Property<bool> enable_large_allocations{"GPU_ENABLE_LARGE_ALLOCATIONS"};
 }  // namespace hint
 

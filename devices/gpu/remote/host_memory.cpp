@@ -2,21 +2,15 @@
 // Pages of the application's, and files, as buffers.
 #include <tenon/devices/gpu/remote/host_memory.hpp>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
-#include <tenon/core/page_bytes.hpp>
+#include <tenon/core/platform/files.hpp>
+#include <tenon/core/platform/mappings.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>
 #include <tenon/devices/gpu/remote/params.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -49,33 +43,38 @@ class Mapping {
   Mapping(const FileDescriptor& file, std::size_t size) : size_(std::max<std::size_t>(size, 1)) {
     const std::string name = file.path.string();
     const bool is_written = file.access == AccessMode::READ_WRITE;
-    const UniqueFd fd(::open(name.c_str(), (is_written ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK));
-    if (!fd) fail(errno == EACCES || errno == EPERM ? Code::kPermissionDenied : Code::kNotFound, name, "open");
-    struct stat about {};
-    if (::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode))
+    UniqueFd fd;
+    if (const auto failure =
+            is_written ? platform::open_to_write(file.path, fd)
+                       : platform::open_file(platform::kWorkingFolder, file.path, platform::Links::kFollow, fd))
+      fail(platform::code_of(failure.error) == Code::kPermissionDenied ? Code::kPermissionDenied : Code::kNotFound,
+           name, failure);
+    platform::FileStatus about;
+    if (platform::status_of(fd.get(), about) || about.type != platform::FileType::kRegular)
       throw Error(Code::kInvalidArgument, "GPU: \"" + name + "\" is not a regular file");
-    const auto page = page_bytes(), length = static_cast<std::size_t>(about.st_size);
-    if (file.offset % page != 0)
+    const std::size_t granularity = platform::mapping_granularity(), length = about.size_bytes;
+    if (file.offset % granularity != 0)
       throw Error(Code::kInvalidArgument, "GPU: a tensor over \"" + name + "\" begins at a multiple of " +
-                                              std::to_string(page) + " bytes, not at " + std::to_string(file.offset));
+                                              std::to_string(granularity) + " bytes, not at " +
+                                              std::to_string(file.offset));
     if (file.offset > length || size_ > length - file.offset)
       throw Error(Code::kOutOfRange, "GPU: \"" + name + "\" has " + std::to_string(length) +
                                          " bytes, and the tensor needs " + std::to_string(size_) + " from byte " +
                                          std::to_string(file.offset) + " on");
     // Private pages may be written, which never reaches the file: a kernel that does is no crash.
-    pages_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, is_written ? MAP_SHARED : MAP_PRIVATE, fd.get(),
-                    static_cast<off_t>(file.offset));
-    if (pages_ == MAP_FAILED) fail(Code::kResourceExhausted, name, "mmap");
+    if (const auto failure = platform::map_part(
+            fd.get(), file.offset, size_, is_written ? platform::Writes::kToFile : platform::Writes::kPrivate, pages_))
+      fail(Code::kResourceExhausted, name, failure);
   }
-  ~Mapping() { ::munmap(pages_, size_); }
+  ~Mapping() { platform::unmap(pages_, size_); }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   void* pages() const { return pages_; }
 
  private:
-  [[noreturn]] static void fail(Code code, const std::string& name, const char* call) {
-    const int error = errno;
-    throw Error(code, "GPU: a tensor over \"" + name + "\": " + std::strerror(error), call, error);
+  [[noreturn]] static void fail(Code code, const std::string& name, const platform::Failure& failure) {
+    throw Error(code, "GPU: a tensor over \"" + name + "\": " + platform::message_of(failure.error), failure.call,
+                failure.error);
   }
   void* pages_ = nullptr;
   std::size_t size_;
@@ -104,6 +103,11 @@ client::Handle<cl_mem> file_buffer(const Gpu& gpu, const AnyMap& params, std::si
   FileDescriptor file =
       given->is<FileDescriptor>() ? given->as<FileDescriptor>() : FileDescriptor(given->as<std::string>());
   if (const Any* offset = find(params, intel_gpu::file_offset.name())) file.offset = offset->as<std::uint64_t>();
+  if (!gpu.native().tells_of_release)
+    throw Error(Code::kUnimplemented,
+                "GPU: a tensor over \"" + file.path.string() +
+                    "\": the platform refuses clSetMemObjectDestructorCallback, so it does not "
+                    "say when the file may be unmapped; give the request the Tensor of map_file()");
   auto mapping = std::make_unique<Mapping>(file, size);
   auto buffer = in_place(gpu, mapping->pages(), size, file.access, "a tensor over \"" + file.path.string() + "\"",
                          "give the request the Tensor of map_file(), which is moved at each inference");

@@ -2,8 +2,6 @@
 // Contexts around an application's handles, and tensors in them.
 #include <tenon/devices/gpu/remote/remote.hpp>
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -15,11 +13,11 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>
+#include <tenon/devices/gpu/remote/described_memory.hpp>
 #include <tenon/devices/gpu/remote/host_memory.hpp>
 #include <tenon/devices/gpu/remote/params.hpp>
 #include <tenon/devices/gpu/remote/remote_copies.hpp>
 #include <tenon/devices/gpu/remote/surfaces.hpp>
-#include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/sharing.hpp>
 #include <tenon/frameworks/opencl/svm.hpp>
@@ -87,9 +85,13 @@ class RemoteBuffer final : public opencl::BufferMemory, public CopiedMemory {
         held_(std::move(held)) {}
   std::string device_name() const override { return gpu_->device_name(); }
   AnyMap remote_params() const override {
-    return {{intel_gpu::shared_mem_type.name(), type_},
-            {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
-            {intel_gpu::mem_handle.name(), static_cast<void*>(buffer())}};
+    AnyMap params{{intel_gpu::shared_mem_type.name(), type_},
+                  {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
+                  {intel_gpu::mem_handle.name(), static_cast<void*>(buffer())}};
+    if (type_ == SharedMemType::CPU_VA)
+      params[intel_gpu::cpu_va.name()] =
+          client::info<void*>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer(), CL_MEM_HOST_PTR);
+    return params;
   }
   Tensor seen(const Tensor& self) const override { return self; }
 
@@ -272,24 +274,6 @@ client::Handle<cl_mem> application_buffer(const Gpu& gpu, const AnyMap& params) 
   return client::Handle<cl_mem>::retain(buffer, "wrapping a buffer");
 }
 
-/// What another API exported, by its descriptor, which stays the application's. OpenCL has it as long as the tensor lives.
-Tensor described_memory(const Gpu& gpu, const AnyMap& params, std::size_t size) {
-  const Any* handle = find(params, intel_gpu::os_handle.name());
-  const Any* pointer = find(params, intel_gpu::mem_handle.name());
-  const std::intptr_t number = handle    ? handle->as<int>()
-                               : pointer ? reinterpret_cast<std::intptr_t>(pointer->as<void*>())
-                                         : -1;
-  if (number < 0 || number > std::numeric_limits<int>::max() || ::fcntl(static_cast<int>(number), F_GETFD) < 0)
-    throw AssertFailure("[GPU] External memory handle must be a valid file descriptor");
-  const int fd = static_cast<int>(number);
-  const bool sealed = ::fcntl(fd, F_GET_SEALS) >= 0;  // A memfd, which stands in for a dma-buf on kernels without.
-  const FdKind kind = dmabuf::client::is_dmabuf(fd) ? FdKind::kDmabuf : sealed ? FdKind::kMemfd : FdKind::kOpaqueFd;
-  const std::size_t bytes = std::max<std::size_t>(size, 1);
-  Tensor imported = opencl::import_fd(gpu.context(), fd, kind, bytes, {element::u8, Shape{bytes}, {}});
-  imported.memory()->wait_for(Access::kReadWrite, default_deadline());
-  return imported;
-}
-
 /// A context of several devices has to say which: by its queue, or by number.
 cl_device_id device_of(cl_context context, int number) {
   const std::vector<cl_device_id> devices = client::devices_of(context);
@@ -412,8 +396,10 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
       return over(gpu_, type, shape, file_buffer(*gpu_, params, *size), wanted);
     case SharedMemType::VA_SURFACE:
       return surface(type, shape, params);
-    case SharedMemType::DX_BUFFER:
-      throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE DX_BUFFER: Direct3D 11 exists on Windows only");
+    case SharedMemType::DX_BUFFER: {
+      const Any* buffer = find(params, intel_gpu::dev_object_handle.name());
+      return direct3d_buffer(gpu_, va_display_, type, shape, buffer ? buffer->as<void*>() : nullptr);
+    }
     default:
       throw NotImplemented(
           "GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
@@ -432,10 +418,11 @@ Tensor GpuContext::surface(element::Type type, const Shape& shape, const AnyMap&
   if (!handle)
     throw AssertFailure("[GPU] No parameter DEV_OBJECT_HANDLE: a tensor over a VA surface needs its VASurfaceID");
   const Any* plane = find(params, intel_gpu::va_plane.name());
-  const VaSurface wanted{va_display_, handle->as<std::uint32_t>(), plane ? plane->as<std::uint32_t>() : 0};
+  const VaSurface wanted{va_display_, surface_of(*handle), plane ? plane->as<std::uint32_t>() : 0};
   if (!gpu_->native().va_display) return surface_tensor(gpu_, type, shape, wanted);
   return over_image(gpu_, type, shape,
-                    opencl::import_va_surface(opencl::images(gpu_->context()), wanted.surface, wanted.plane),
+                    opencl::import_va_surface(opencl::images(gpu_->context()),
+                                              static_cast<std::uint32_t>(wanted.surface), wanted.plane),
                     params_of(wanted));
 }
 

@@ -13,7 +13,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/native.hpp>
-#include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/devices/gpu/remote/params.hpp>
 #include <tenon/frameworks/opencl/pointer_context.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -28,7 +28,7 @@ EdgeId copy_edge() {
 struct Side {
   explicit Side(const Tensor& tensor) : tensor(tensor) {
     // The host's accesses to a dma-buf are bracketed, by its framework.
-    if (tensor.is_host_addressable() && tensor.kind() != dmabuf::kDmabufMemory)
+    if (tensor.is_host_addressable() && tensor.kind() != kDmabuf)
       host = static_cast<std::byte*>(tensor.data());
     else if (tensor.kind() == opencl::kBufferMemory)
       buffer = opencl::buffer(tensor);
@@ -112,8 +112,6 @@ void for_each_box(const Tensor& from, const Tensor& to, Run run) {
   };
   each(each, axes.size());
 }
-
-constexpr const cl_event* kNoEvents = nullptr;
 
 /// Enqueues commands that copy box by box, and waits for the last one: the queue is in order. Both sides live as long as the
 /// commands, even if the wait takes too long.

@@ -16,6 +16,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/native.hpp>
 #include <tenon/devices/gpu/public/ocl.hpp>
+#include <tenon/frameworks/opencl/testing/queue.hpp>
 #include <tenon/graph/ops.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
@@ -85,8 +86,7 @@ struct Application {
     if (devices.empty()) return;
     device = devices.front();
     context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
-    const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
-    queue = clCreateCommandQueueWithProperties(context, device, list, nullptr);
+    queue = opencl::new_queue(context, device, properties);
     const char* source =
         "__kernel void fill(__global float* x, float v) { x[get_global_id(0)] = v + get_global_id(0); }\n"
         "__kernel void twice(__global const float* x, __global float* y) { y[get_global_id(0)] = 2 * "

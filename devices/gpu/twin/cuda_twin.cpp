@@ -15,8 +15,8 @@
 
 #include <tenon/core/device_identity.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/gpu/twin/foresight.hpp>
 #include <tenon/devices/gpu/twin/ptx.hpp>
 #include <tenon/devices/gpu/twin/twin.hpp>
 #include <tenon/frameworks/cuda/client.hpp>
@@ -332,6 +332,7 @@ class CudaGraph {
     if (const auto upload = driver().cuGraphUpload) call(upload, exec_.get(), stream);
   }
   void launch(abi::Stream stream) const {
+    const TraceSpan span("launch", "gpu");
     check(call(driver().cuGraphLaunch, exec_.get(), stream), "cuGraphLaunch", "running an inference's kernels");
   }
 
@@ -367,44 +368,59 @@ class CudaQueue final : public TwinQueue {
   void begin() override {
     bounce_.begin();
     results_.clear();
-    kernels_ = {};
   }
   bool wait_for(const TimelinePoint& point) override {
     return cuda::client::make_wait(stream_.native(), stream_.get(), point);
   }
   void copy_in(TwinAddress to, const void* from, std::size_t bytes) override {
+    if (write(to, from, bytes)) return;
     if (bytes <= kBounced) from = std::memcpy(bounce_.take(bytes), from, bytes);
     copy(to, reinterpret_cast<std::uintptr_t>(from), bytes);
   }
-  bool replay(std::span<const TwinLaunch> kernels, const void* plan) override {
+  bool replay(const TwinWork& work) override {
     const Current current(stream_.native()->handle());
-    const auto found = choose(kernels, plan);
-    const bool is_known = found != graphs_.end();
+    const auto told = find(work);
+    const auto found = told != graphs_.end() ? told : choose(work);
+    const bool is_told = told != graphs_.end(), is_known = found != graphs_.end();
     if (is_known)
       std::rotate(graphs_.begin(), found, found + 1);
     else if (graphs_.size() < kGraphs)
-      graphs_.insert(graphs_.begin(), {std::make_unique<CudaGraph>(twin_), nullptr});
+      graphs_.insert(graphs_.begin(), {std::make_unique<CudaGraph>(twin_)});
     else  // The one that was used longest ago makes room.
       std::rotate(graphs_.begin(), graphs_.end() - 1, graphs_.end());
     Kept& kept = graphs_.front();
-    kept.plan = plan;
-    const bool is_updated = is_known && kept.graph->update(kernels);
-    if (!is_updated) kept.graph->record(kernels);
+    kept.plan = work.plan;
+    kept.version = 0;
+    const bool is_updated = is_told || (is_known && kept.graph->update(work.kernels));
+    if (!is_updated) kept.graph->record(work.kernels);
+    kept.version = work.version;
     kept.graph->launch(stream_.get());
-    kernels_ = kernels;
     return is_updated;
+  }
+  void expect(const TwinWork& work) noexcept override try {
+    if (graphs_.empty() || find(work) != graphs_.end()) return;
+    const Current current(stream_.native()->handle());
+    auto best = nearest(graphs_.begin() + 1, work).graph;
+    if (best == graphs_.end()) {
+      if (!graphs_.front().graph->differing(work.kernels) || graphs_.size() == kGraphs) return;
+      best = graphs_.insert(best, {std::make_unique<CudaGraph>(twin_)});
+      best->graph->record(work.kernels);
+    } else {
+      best->version = 0;
+      if (!best->graph->update(work.kernels)) return;
+    }
+    best->plan = work.plan;
+    best->version = work.version;
+    best->graph->upload(stream_.get());
+    std::rotate(graphs_.begin() + 1, best, best + 1);
+  } catch (const std::exception&) {  // The inference is told it when it comes, and gets the error.
   }
   void copy_out(void* to, TwinAddress from, std::size_t bytes) override {
     std::byte* const through = bounce_.take(bytes);
     copy(reinterpret_cast<std::uintptr_t>(through), from, bytes);
     results_.push_back({to, through, bytes});
   }
-  Ref<Timeline> end() override {
-    const Current current(stream_.native()->handle());
-    Ref<Timeline> end = cuda::client::record(stream_.native(), stream_.get()).timeline();
-    prepare();
-    return end;
-  }
+  Ref<Timeline> end() override { return cuda::client::record(stream_.native(), stream_.get()).timeline(); }
   void finish() noexcept override {
     for (const Result& result : results_) std::memcpy(result.to, result.from, result.bytes);
     results_.clear();
@@ -417,7 +433,8 @@ class CudaQueue final : public TwinQueue {
   static constexpr std::size_t kGraphs = 24;
   struct Kept {
     std::unique_ptr<CudaGraph> graph;
-    const void* plan = nullptr;  ///< It ran last.
+    const void* plan = nullptr;  ///< It was told last.
+    std::uint64_t version = 0;   ///< As TwinWork's; 0: the driver has not taken all of it.
   };
   using Graphs = std::vector<Kept>;
   struct Result {
@@ -426,46 +443,54 @@ class CudaQueue final : public TwinQueue {
     std::size_t bytes;
   };
 
+  /// A token's id is written by the stream itself: a copy is another engine's, which the kernels would have to wait for.
+  /// @return false: it has to be copied.
+  bool write(TwinAddress to, const void* from, std::size_t bytes) {
+    constexpr std::size_t kMost = 8;
+    const auto write_word = driver().cuStreamWriteValue32;
+    std::array<std::uint32_t, kMost / sizeof(std::uint32_t)> words{};
+    if (!write_word || !writes_ || bytes > kMost || bytes % sizeof words[0] != 0) return false;
+    const Current current(stream_.native()->handle());
+    std::memcpy(words.data(), from, bytes);
+    for (std::size_t at = 0; writes_ && at < bytes; at += sizeof words[0])
+      writes_ = call(write_word, stream_.get(), to + at, words[at / sizeof words[0]], 0u) == abi::kSuccess;
+    return writes_;
+  }
   void copy(abi::DevicePointer to, abi::DevicePointer from, std::size_t bytes) {
     const Current current(stream_.native()->handle());
     check(call(driver().cuMemcpyAsync, to, from, bytes, stream_.get()), "cuMemcpyAsync",
           "moving a tensor from or to the device");
   }
-  /// While the kernels run, another graph is told what will probably come next, which takes longer than a launch.
-  void prepare() noexcept try {
-    const std::span<const TwinLaunch> next = foresight_.after(std::exchange(kernels_, {}));
-    if (next.empty()) return;
-    auto best = graphs_.end();
-    std::size_t least = next.size() + 1;
-    for (auto kept = graphs_.begin() + 1; kept != graphs_.end(); ++kept) {
-      const auto differing = kept->graph->differing(next);
-      if (differing && *differing < least) best = kept, least = *differing;
-    }
-    if (best == graphs_.end() || least == 0 || !best->graph->update(next)) return;
-    best->plan = nullptr;
-    best->graph->upload(stream_.get());
-    std::rotate(graphs_.begin() + 1, best, best + 1);
-  } catch (const std::bad_alloc&) {  // The inference runs all the same; what comes next is told when it comes.
+  /// The graph that was told just this.
+  Graphs::iterator find(const TwinWork& work) { return std::ranges::find(graphs_, work.version, &Kept::version); }
+  /// The graph that is to be told least, among the plan's own and those used last; the end if none has as many kernels.
+  struct Nearest {
+    Graphs::iterator graph;
+    std::size_t differing = 0, like = 0;  ///< Kernels; graphs that have as many.
+  };
+  Nearest nearest(Graphs::iterator begin, const TwinWork& work) {
+    Nearest found{graphs_.end(), work.kernels.size() + 1};
+    const auto compare = [&](Graphs::iterator kept) {
+      const auto differing = kept->graph->differing(work.kernels);
+      found.like += differing.has_value();
+      if (differing && *differing < found.differing) found.graph = kept, found.differing = *differing;
+    };
+    const auto own = std::ranges::find(begin, graphs_.end(), work.plan, &Kept::plan);
+    if (own != graphs_.end()) compare(own);
+    constexpr std::ptrdiff_t kCompared = 3;
+    for (auto kept = begin; kept != graphs_.end() && kept - begin < kCompared; ++kept)
+      if (kept != own) compare(kept);
+    return found;
   }
   /// The graph that is to be told least; none where it is worth another: a token's states lie in one of two places each time, and a plan
   /// that has come before will come again.
-  Graphs::iterator choose(std::span<const TwinLaunch> kernels, const void* plan) {
-    auto best = graphs_.end();
-    std::size_t least = kernels.size() + 1, like = 0;
-    const auto compare = [&](Graphs::iterator kept) {
-      const auto differing = kept->graph->differing(kernels);
-      like += differing.has_value();
-      if (differing && *differing < least) best = kept, least = *differing;
-    };
-    const auto own = std::ranges::find(graphs_, plan, &Kept::plan);
-    if (own != graphs_.end()) compare(own);
-    constexpr std::ptrdiff_t kCompared = 3;
-    for (auto kept = graphs_.begin(); kept != graphs_.end() && kept - graphs_.begin() < kCompared; ++kept)
-      if (kept != own) compare(kept);
-    const bool was_there = has_seen(plan);
-    if (graphs_.size() == kGraphs) return best;
-    const bool is_worth = was_there ? least > kernels.size() / 3 : like < 2 && least > kernels.size() / 8;
-    return is_worth ? graphs_.end() : best;
+  Graphs::iterator choose(const TwinWork& work) {
+    const Nearest found = nearest(graphs_.begin(), work);
+    const bool was_there = has_seen(work.plan);
+    if (graphs_.size() == kGraphs) return found.graph;
+    const std::size_t kernels = work.kernels.size();
+    const bool is_worth = was_there ? found.differing > kernels / 3 : found.like < 2 && found.differing > kernels / 8;
+    return is_worth ? graphs_.end() : found.graph;
   }
   /// And now it has.
   bool has_seen(const void* plan) {
@@ -477,12 +502,11 @@ class CudaQueue final : public TwinQueue {
 
   const CudaTwin& twin_;
   Stream stream_;
-  Graphs graphs_;                        ///< The one used last first.
-  std::span<const TwinLaunch> kernels_;  ///< Those of the inference, from its replay to its end.
-  Foresight foresight_;
+  Graphs graphs_;  ///< The one used last first.
   std::array<const void*, 64> seen_{};
   std::size_t next_seen_ = 0;
   Bounce bounce_;
+  bool writes_ = true;  ///< The driver has not refused to write a word.
   std::vector<Result> results_;
 };
 

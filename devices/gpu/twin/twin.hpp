@@ -32,6 +32,13 @@ struct TwinLaunch {
   friend bool operator==(const TwinLaunch&, const TwinLaunch&) = default;
 };
 
+/// The kernels of an inference, one after the other.
+struct TwinWork {
+  std::span<const TwinLaunch> kernels;
+  const void* plan = nullptr;  ///< What they were made for: a hint, by which graphs are found again.
+  std::uint64_t version = 0;   ///< Another one where any kernel or argument is another.
+};
+
 /// A program's kernels. @thread all members from any thread.
 class TwinModule : public std::enable_shared_from_this<TwinModule> {
  public:
@@ -51,10 +58,13 @@ class TwinQueue {
   virtual bool wait_for(const TimelinePoint& point) = 0;
   /// `from` is read before this returns, or before end() is reached if it is large. @errors those of native calls.
   virtual void copy_in(TwinAddress to, const void* from, std::size_t bytes) = 0;
-  /// Runs the kernels one after the other. @param plan  What they were made for: a hint, by which graphs are found again. @return whether a graph that was made before served: only arguments that differ were told.
-  /// @cost a native call for each kernel that differs; with another number of kernels, the graph is made anew.
-  /// @errors those of native calls: nothing was enqueued.
-  virtual bool replay(std::span<const TwinLaunch> kernels, const void* plan) = 0;
+  /// Runs the kernels. @return whether a graph that was made before served: only arguments that differ were told.
+  /// @cost that of a launch where the work was expected, or ran before and is told to a graph still; else a native call for each kernel that
+  /// differs; with another number of kernels, the graph is made anew. @errors those of native calls: nothing was enqueued.
+  virtual bool replay(const TwinWork& work) = 0;
+  /// What replay() will probably be given next, while the kernels of the last one run.
+  /// @cost a native call for each kernel that differs from those of some graph that does not run.
+  virtual void expect(const TwinWork& work) noexcept = 0;
   /// `to` is written by finish(). @errors those of native calls.
   virtual void copy_out(void* to, TwinAddress from, std::size_t bytes) = 0;
   /// After the last command. @errors those of native calls.

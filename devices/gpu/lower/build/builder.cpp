@@ -474,6 +474,8 @@ Tensor Builder::constant(const Output<Node>& value) const {
     if (found->second->constant) return found->second->constant;
   }
   if (const auto known = value.get_tensor().value()) return *known;
+  // What is not lowered yet, too: it may decide how something before it is.
+  if (is_stored_in_halves(*value.get_node(), target_)) return constant(value.get_node()->input_value(0));
   return {};
 }
 

@@ -165,6 +165,8 @@ class Builder {
   /// One of several kernels that do the same: the one that was measured to be the fastest for the problem, else the first,
   /// which rules choose. @param problem  See Choices. @pre `candidates` is not empty; names differ.
   void launch_best(const Node& node, const std::string& problem, const std::vector<Candidate>& candidates);
+  /// Whether measurements may decide; else it is the first candidate, and no others need to be there.
+  bool chooses() const { return choosing_.known != nullptr; }
   /// Does not wait for what may join an output: the launch that makes it makes others of the node, too.
   void compute(const Node& node, std::size_t output);
   /// Computes a tree into memory, by a kernel that does nothing else. @param of  For profiles.

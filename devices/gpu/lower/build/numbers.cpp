@@ -164,7 +164,22 @@ std::vector<Tensor> constant_inputs(const Node& node) {
   return inputs;
 }
 
+/// Whether all that reads these halves takes them as they are stored: as weights of products, and tables.
+bool stays_in_halves(const Node& node, const Target& target) {
+  if (!is_stored_in_halves(node, target)) return false;
+  return std::ranges::all_of(node.get_output_target_inputs(0), [](const Input<Node>& reader) {
+    const bool is_product = is_op(reader.get_node(), "MatMul") || is_op(reader.get_node(), "GroupedMatMul");
+    return is_product ? reader.get_index() == 1 : is_op(reader.get_node(), "Gather") && reader.get_index() == 0;
+  });
+}
+
 }  // namespace
+
+bool is_stored_in_halves(const Node& node, const Target& target) {
+  return target.reals() == ElementType::kF16 && is_op(&node, "Convert") &&
+         node.get_input_element_type(0) == element::f16 && node.get_output_element_type(0) == element::f32 &&
+         is_op(node.get_input_node_ptr(0), "Constant");
+}
 
 pass::Pass fold_expansions(const Target& target) {
   return {"fold_expansions", [target](Model& model) {
@@ -173,7 +188,9 @@ pass::Pass fold_expansions(const Target& target) {
             const auto few = keeps_few_bits(target) ? few_bits_expansions(order) : std::set<const Node*>();
             bool changed = false;
             for (const auto& node : order) {
-              if (!is_for_weights(*node) || numbers.is_expansion(*node) || few.count(node.get())) continue;
+              if (!is_for_weights(*node) || numbers.is_expansion(*node) || few.count(node.get()) ||
+                  stays_in_halves(*node, target))
+                continue;
               const std::vector<Tensor> inputs = constant_inputs(*node);
               if (inputs.empty()) continue;
               const auto folded = std::make_shared<op::v0::Constant>(evaluate_node(*node, inputs).at(0));

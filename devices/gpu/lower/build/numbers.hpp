@@ -51,8 +51,11 @@ class Numbers {
 /// @pre Numbers::product(node).
 planning::QuantizedWeights number_weights(const Node& node, PackedWeights& kept);
 
+/// Whether the node makes f32 of a constant of f16, as which kernels would store its result anyway.
+bool is_stored_in_halves(const Node& node, const Target& target);
+
 /// Folds what expands 8-bit weights that are multiplied as reals, however large they become.
-/// @param target  Which others stay, as Numbers and few_bits_expansions() find them.
+/// @param target  Which others stay, as Numbers and few_bits_expansions() find them, and f16 that products and tables read.
 pass::Pass fold_expansions(const Target& target);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -17,6 +18,8 @@ namespace tenon::inline v1::gpu_device {
 /// @thread all members from any thread.
 class PackedWeights {
  public:
+  /// @param threads  Among so many a large constant is divided; 0: as many as there are CPUs.
+  explicit PackedWeights(std::int32_t threads = 0) : threads_(threads) {}
   /// @param how  Names what `pack` does: with the source, the key.
   /// @return the tensor that `pack` made, the first time.
   Tensor get(const Tensor& source, const std::string& how, const std::function<Tensor(const Tensor&)>& pack);
@@ -26,6 +29,7 @@ class PackedWeights {
   struct Entry {
     Tensor source, packed;
   };
+  const std::int32_t threads_;
   std::mutex mutex_;
   std::map<std::pair<const void*, std::string>, Entry> entries_;
 };

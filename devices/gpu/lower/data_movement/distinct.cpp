@@ -12,18 +12,19 @@ namespace tenon::inline v1::gpu_device {
 namespace {
 
 /// Elements that one work-item counts.
-constexpr std::size_t kRun = 256;
+constexpr std::size_t kDistinctRun = 256;
 
 std::size_t most_elements(const Node& node) { return element_count(node.get_input_shape(0)); }
 
 /// Each run counts its own, then all know where theirs begin.
 void lower_non_zero(Builder& builder, const Node& node) {
   const View data = builder.packed(node.input_value(0));
-  const std::size_t elements = element_count(data.shape), runs = std::max<std::size_t>((elements + kRun - 1) / kRun, 1);
+  const std::size_t elements = element_count(data.shape),
+                    runs = std::max<std::size_t>((elements + kDistinctRun - 1) / kDistinctRun, 1);
   const View counts = builder.scratch(ElementType::kI32, {runs});
   const auto begin = [&](const char* kind) {
     Kernel kernel = builder.kernel(kind);
-    kernel.reads("X", data).number("ELEMENTS", static_cast<std::int64_t>(elements)).define("RUN", kRun);
+    kernel.reads("X", data).number("ELEMENTS", static_cast<std::int64_t>(elements)).define("RUN", kDistinctRun);
     return kernel;
   };
   Kernel count = begin("non_zero_count");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise operations: the table's expressions, and those that it cannot express.
+#include <tenon/devices/gpu/lower/build/numbers.hpp>
 #include <tenon/devices/gpu/lower/build/table.hpp>
 #include <tenon/devices/gpu/lower/reductions/rows.hpp>
 
@@ -36,7 +37,11 @@ void lower_expression(Builder& builder, const Node& node) {
   builder.set(node, 0, Expression::call(ElementType::kF32, text, std::move(values)));
 }
 
-void lower_convert(Builder& builder, const Node& node) { builder.set(node, 0, operands(builder, node, 1).front()); }
+void lower_convert(Builder& builder, const Node& node) {
+  if (is_stored_in_halves(node, builder.target()))
+    return builder.add_constant(node, builder.constant(node.input_value(0)));
+  builder.set(node, 0, operands(builder, node, 1).front());
+}
 
 /// The same bits as another type of as many.
 void lower_bit_cast(Builder& builder, const Node& node) {

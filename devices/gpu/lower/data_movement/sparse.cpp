@@ -10,7 +10,7 @@ namespace tenon::inline v1::gpu_device {
 namespace {
 
 /// Rows that one work-item counts.
-constexpr std::size_t kRun = 256;
+constexpr std::size_t kSparseRun = 256;
 
 std::size_t rows_of(const Node& node) { return node.get_output_shape(2)[0]; }
 std::size_t most_entries(const Node& node) { return node.get_input_shape(0)[0] + rows_of(node); }
@@ -20,14 +20,14 @@ void lower_fill_empty_rows(Builder& builder, const Node& node) {
   const View values = builder.packed(node.input_value(0)), indices = builder.packed(node.input_value(2)),
              fallback = builder.packed(node.input_value(3));
   const std::size_t entries = values.shape[0], rows = rows_of(node),
-                    runs = std::max<std::size_t>((rows + kRun - 1) / kRun, 1);
+                    runs = std::max<std::size_t>((rows + kSparseRun - 1) / kSparseRun, 1);
   const View in_row = builder.scratch(ElementType::kI32, {rows}), in_run = builder.scratch(ElementType::kI32, {runs}),
              begins = builder.scratch(ElementType::kI32, {rows});
   const std::size_t most = most_entries(node);
   const View places = builder.make(node, 0, {most, 2}), filled = builder.make(node, 1, {most});
   const auto begin = [&](const char* kind) {
     Kernel kernel = builder.kernel(kind);
-    return kernel.number("ROWS", static_cast<std::int64_t>(rows)).define("RUN", kRun);
+    return kernel.number("ROWS", static_cast<std::int64_t>(rows)).define("RUN", kSparseRun);
   };
   // Every value is what empty rows get, until entries take their places.
   Kernel begun = begin("sparse_begin");

@@ -235,7 +235,9 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& gi
   what.key = swapped(chunks_of(builder, node, swapped(given.key)));
   what.value = chunks_of(builder, node, given.value);
   Producer producer;
-  producer.emit_in_pieces = [&builder, self, what](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+  producer.emit_in_pieces = [&builder, self, kept = std::make_shared<const Attention>(std::move(what))](
+                                const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+    const Attention& what = *kept;
     // More queries for each warp read less, but then too few warps have place to hide each other's waits.
     static constexpr MatrixTiles kTiles{64, 64, 4, 1, 2};
     const std::size_t rank = what.query.shape.size();
@@ -382,7 +384,9 @@ Kernel few_queries_kernel(Builder& builder, const Attention& what, const KeyPart
 void lower_few_queries(Builder& builder, const Node& node, const Attention& what) {
   const Node* const self = &node;
   Producer producer;
-  producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+  producer.emit_in_pieces = [&builder, self, kept = std::make_shared<const Attention>(what)](
+                                const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+    const Attention& what = *kept;
     const KeyParts parts = parts_of(what, builder.target());
     Kernel kernel = few_queries_kernel(builder, what, parts);
     define_row_store(kernel, builder, what, root, out, axes);

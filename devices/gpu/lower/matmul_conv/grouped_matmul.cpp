@@ -64,7 +64,7 @@ Producer rows_producer(Builder& builder, const Node& node, const View& left, con
       define_few_bits(kernel, builder, *few, groups.k, row);
     } else {
       kernel.reads("B", right).number("B_ROW", right.strides[right.strides.size() - 2]);
-      kernel.define("RIGHT8(batch, n, k, to)", "B_LOAD8(" + row + " * B_ROW + (k), to);");
+      define_reals(kernel, right.type, row + " * B_ROW");
     }
     kernel.number("A_ROW", left.strides[left.strides.size() - 2]);
     kernel.define("A_BATCH(batch)", "((batch) * A_ROW)").define("A_PLACE(m)", "0");

@@ -200,15 +200,17 @@ struct MatrixWay {
 };
 
 /// What a tuner may try: the rules' way first, and others that neither leave most units idle nor compute mostly nothing.
-std::vector<MatrixWay> matrix_ways(const MatrixProduct& product, const Target& target) {
+/// @param has_choice  False: the rules' way alone.
+std::vector<MatrixWay> matrix_ways(const MatrixProduct& product, const Target& target, bool has_choice) {
   static constexpr MatrixTiles kTiles[] = {{128, 128, 4, 2, 3}, {128, 64, 4, 1, 2}, {128, 64, 4, 2, 3},
                                            {64, 128, 2, 2, 3},  {64, 64, 2, 2, 3},  {64, 32, 2, 1, 4},
                                            {32, 64, 2, 2, 4},   {32, 32, 2, 1, 4},  {16, 64, 1, 2, 4}};
+  const MatrixTiles rule = matrix_tiles_for(product, target);
+  std::vector<MatrixWay> ways{{rule, splits_for(product, rule, target)}};
+  if (!has_choice) return ways;
   std::vector<MatrixTiles> all(std::begin(kTiles), std::end(kTiles));
   if (takes_warpgroups(target, product.type)) all.insert(all.begin(), std::begin(kWarpgroups), std::end(kWarpgroups));
   if (takes_parts(target, product.type)) all.insert(all.begin(), std::begin(kInParts), std::end(kInParts));
-  const MatrixTiles rule = matrix_tiles_for(product, target);
-  std::vector<MatrixWay> ways{{rule, splits_for(product, rule, target)}};
   const auto add = [&](const MatrixWay& way) {
     const auto same = [&](const MatrixWay& other) { return other.name() == way.name(); };
     if (std::none_of(ways.begin(), ways.end(), same)) ways.push_back(way);
@@ -379,8 +381,10 @@ void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const
 void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
                    const std::string& how) {
   const Target& target = builder.target();
+  const std::vector<MatrixWay> ways = matrix_ways(product, target, builder.chooses());
+  if (ways.size() == 1) return builder.launch(matrix_kernel(builder, kernel, product, ways.front()), node);
   std::vector<Candidate> candidates;
-  for (const MatrixWay& way : matrix_ways(product, target))
+  for (const MatrixWay& way : ways)
     candidates.push_back(
         {way.name(), [&builder, &kernel, product, way] { return matrix_kernel(builder, kernel, product, way); }});
   builder.launch_best(node, "matrix " + product.text() + ", " + how, candidates);

@@ -80,8 +80,8 @@ void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, con
 /// Whether the left side has so few rows that reading the right one is what takes time.
 bool has_few_rows(const MatrixProduct& product);
 /// The same of such a product of reals.
-/// @param kernel  Reads A, has A_BATCH, A_PLACE(m), RIGHT8(batch, n, k, to) and STORE_AT(value, batch, m, n); with two sides
-/// SECOND_RIGHT8, with a norm SPREAD(mean) and GAIN8(k, to), with words ahead RIGHT_T, RIGHT_READ and RIGHT_REALS.
+/// @param kernel  Reads A, has A_BATCH, A_PLACE(m), STORE_AT(value, batch, m, n), what define_reals() or define_few_bits() add for each
+/// side, and with a norm SPREAD(mean) and GAIN8(k, to).
 /// @param how  How the right side lies.
 void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
                  const std::string& how);

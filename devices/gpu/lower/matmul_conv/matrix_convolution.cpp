@@ -40,8 +40,9 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
   product.has_weights = builder.is_constant(what.filters);
   product.k = static_cast<std::size_t>(rows.kernel * columns.kernel) * what.channels;
   const auto one = [](const WindowAxis& axis) { return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0; };
+  // Each pixel is a row of the product: a run of several taps, whose window has one, ends before the line does.
   const bool is_plain =
-      one(rows) && one(columns) && rows.pad_end == 0 && columns.pad_end == 0 &&
+      one(rows) && one(columns) && what.window.out[1] == what.data.lines && what.window.out[2] == what.data.pixels &&
       what.data.line_step == what.data.pixel_step * signed_of(what.data.pixels) &&
       (what.data.images == 1 || what.data.image_step == what.data.line_step * signed_of(what.data.lines));
   add_window(kernel, what.window);

@@ -2,11 +2,14 @@
 // Brings both sides into rows.
 #include <tenon/devices/gpu/lower/matmul_conv/matrix_matmul.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <tenon/devices/gpu/lower/build/each.hpp>
 #include <tenon/devices/gpu/lower/matmul_conv/matrix.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
 
@@ -64,23 +67,47 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
 
 namespace {
 
-/// Numbers that belong to groups, as the stored numbers lie.
-ExpressionRef by_group(Builder& builder, const Tensor& values, const Shape& numbers) {
-  return Expression::load(broadcast(builder.hold(values), numbers));
-}
-
 /// All of the right side's rows as reals.
 View expanded(Builder& builder, const Node& node, const FewBits& few, std::size_t k) {
-  const Shape& stored = few.numbers.shape();
-  std::vector<ExpressionRef> operands{convert(Expression::load(builder.hold(few.numbers)), ElementType::kF32),
-                                      by_group(builder, few.scales, stored)};
-  if (few.zero_points) operands.push_back(by_group(builder, few.zero_points, stored));
-  View rows = builder.scratch(builder.target().reals(), stored);
-  builder.compute(
-      Expression::call(ElementType::kF32, few.zero_points ? "(($0 - $2) * $1)" : "($0 * $1)", std::move(operands)),
-      rows, node);
-  reshape(rows, {stored[0], k});
+  const View rows = builder.scratch(builder.target().reals(), {few.numbers.shape()[0], k});
+  Kernel kernel = builder.kernel("expand");
+  define_few_bits(kernel, builder, few, k);
+  kernel.writes("OUT", rows);
+  launch_each(builder, node, kernel, element_count(rows.shape) / kChunk,
+              "  const int n = at / (K / 8), k = at % (K / 8) * 8;\n"
+              "  tn_few_bits few;\n"
+              "  RIGHT_READ(0, n, k, few)\n"
+              "  float reals[8];\n"
+              "  RIGHT_REALS(few, reals)\n"
+              "  for (int j = 0; j < 8; ++j) reals[j] *= RIGHT_SCALE(few) * PLACE(j);\n"
+              "  OUT_STORE8(n * K + k, reals);\n");
   return rows;
+}
+
+/// What all numbers are counted from, if that is one for all and whole.
+std::optional<int> whole_zero(const FewBits& few) {
+  if (!few.zero_points) return 0;
+  if (element_count(few.zero_points.shape()) != 1) return std::nullopt;
+  const float value = *few.zero_points.data<float>();
+  return value == std::floor(value) && std::abs(value) <= 256 ? std::optional(static_cast<int>(value)) : std::nullopt;
+}
+
+/// A number of `bits` bits, which lies at a place of its word, as a real times what that place stands for, and exact: its bits are the
+/// last ones of a real between 2^23 and 2^24. Places beyond these bits are shifted down before. Signed numbers are moved up to be
+/// unsigned. So a number takes an operation to cut, and one to subtract.
+std::string placed_real(int bits, bool is_signed, std::optional<int> zero) {
+  const std::string places = std::to_string(16 / bits), of_bits = std::to_string(bits),
+                    word = bits == 4 ? "(from).words.x" : "(j < 4 ? (from).words.x : (from).words.y)",
+                    up = !is_signed  ? ""
+                         : bits == 4 ? " ^ 0x88888888u"
+                                     : " ^ 0x80808080u",
+                    place = "(1 << " + of_bits + " * (j % " + places + "))";
+  const int less = (is_signed ? 1 << (bits - 1) : 0) + zero.value_or(0);
+  std::string text = "as_float(((" + word + up + ") >> j / " + places + " % 2 * 16 & " +
+                     std::to_string((1 << bits) - 1) + "u * " + place + ") | 0x4b000000u) - (float)(8388608 + " +
+                     std::to_string(less) + " * " + place + ")";
+  if (!zero) text += " - (from).zero * " + place;
+  return text;
 }
 
 }  // namespace
@@ -89,8 +116,8 @@ void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::
                      const std::string& side) {
   const ElementType type = few.numbers.element_type();
   const Shape& stored = few.numbers.shape();
-  const std::string numbers = side + "B", group = side + "RUN";
-  kernel.reads(numbers, builder.hold(few.numbers)).number(group, signed_of(stored.back()));
+  const std::string numbers = side + "B";
+  kernel.reads(numbers, builder.hold(few.numbers)).number("K", signed_of(k));
   // Where a group's number lies: its row, and which of the row's it is.
   const auto define = [&](const std::string& of, const Tensor& values) {
     const std::string name = side + of;
@@ -99,35 +126,38 @@ void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::
     const std::string row = index_text(kernel, name + "_ROW", {view.strides[0]}, {row_text});
     if (stored.size() == 2) return name + "(" + row + ")";
     return name + "(" + row + " + " +
-           index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / " + group + ")"}) + ")";
+           index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / " + std::to_string(stored.back()) + ")"}) +
+           ")";
   };
-  const std::string scale = define("SCALE", few.scales), zero = few.zero_points ? define("ZERO", few.zero_points) : "0",
-                    from = row_text + " * K + (k)", each = "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = ";
-  const auto real = [](const std::string& value, const std::string& minus, const std::string& by) {
-    return "((" + value + ") - " + minus + ") * " + by + ";";
-  };
-  kernel.number("K", signed_of(k));
-  if (type == ElementType::kNf4) {
-    kernel.define(side + "RIGHT8(batch, n, k, to)",
-                  "{ const float scale = " + scale + ", zero = " + zero + "; " + each +
-                      real("(float)" + numbers + "(" + from + " + j)", "zero", "scale") + " }");
-    return;
-  }
-  const bool is_half = type == ElementType::kU4 || type == ElementType::kI4;
-  const std::string byte = "((j < 4 ? (from).words.x : (from).words.y) >> 8 * (j % 4))";
-  const std::string value = type == ElementType::kU4   ? "(float)((from).words.x >> 4 * j & 15)"
-                            : type == ElementType::kI4 ? "(float)((int)((from).words.x << (28 - 4 * j)) >> 28)"
-                            : type == ElementType::kU8 ? "(float)(uchar)" + byte
-                                                       : "(float)(char)" + byte;
-  kernel.define(side + "RIGHT_T", "tn_few_bits")
+  const bool is_signed = type == ElementType::kI4 || type == ElementType::kI8, is_nf4 = type == ElementType::kNf4;
+  const int bits = static_cast<int>(bit_width(type));
+  const std::optional<int> zero = whole_zero(few);
+  const std::string from = row_text + " * K + (k)",
+                    real = is_nf4 ? "from_nf4((uchar)((from).words.x >> 4 * j & 15)) - " +
+                                        (zero ? std::to_string(*zero) : "(from).zero")
+                                  : placed_real(bits, is_signed, zero),
+                    words = bits == 4 ? "(uint2)(*(__global const uint*)(" + numbers + "_p + from / 2), 0)"
+                                      : "*(__global const uint2*)(" + numbers + "_p + from)";
+  kernel.define("HAS_SCALES", 1)
+      .define(side + "RIGHT_T", "tn_few_bits")
       .define(side + "RIGHT_READ(batch, n, k, to)",
-              "{ const int from = " + from + "; (to).scale = " + scale + "; (to).zero = " + zero + "; (to).words = " +
-                  (is_half ? "(uint2)(*(__global const uint*)(" + numbers + "_p + from / 2), 0)"
-                           : "*(__global const uint2*)(" + numbers + "_p + from)") +
+              "{ const int from = " + from + "; (to).scale = " + define("SCALE", few.scales) + ";" +
+                  (zero ? "" : " (to).zero = " + define("ZERO", few.zero_points) + ";") + " (to).words = " + words +
                   "; }")
-      .define(side + "RIGHT_REALS(from, to)", each + real(value, "(from).zero", "(from).scale"))
-      .define(side + "RIGHT8(batch, n, k, to)",
-              "{ tn_few_bits few; " + side + "RIGHT_READ(batch, n, k, few) " + side + "RIGHT_REALS(few, to) }");
+      .define(side + "RIGHT_SCALE(from)", "(from).scale")
+      .define(side + "RIGHT_REALS(from, to)",
+              "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = " + real + ";");
+  kernel.define(
+      "PLACE(j)",
+      is_nf4 ? "1.0f" : "(1.0f / (1 << " + std::to_string(bits) + " * ((j) % " + std::to_string(16 / bits) + ")))");
+}
+
+void define_reals(Kernel& kernel, ElementType type, const std::string& row, const std::string& side) {
+  const std::string name = type == ElementType::kF16 ? "reals8_f16" : "reals8_f32";
+  kernel.define("HAS_SCALES", 0)
+      .define(side + "RIGHT_T", type == ElementType::kF16 ? "uint4" : "float8")
+      .define(side + "RIGHT_READ(batch, n, k, to)", "to = " + side + "B_READ8(" + row + " + (k));")
+      .define(side + "RIGHT_REALS(from, to)", name + "(from, to);");
 }
 
 bool lower_few_bits_matmul(Builder& builder, const Node& node) {
@@ -166,7 +196,7 @@ RowAxes row_axes(const MatrixWork& work) {
 /// How many words of 32 bits 8 neighbours of a right side are as they lie, if they may be read before the kernel before this one is
 /// over; 0: they may not.
 std::size_t words_ahead(const Builder& builder, const MatrixWork::Right& right) {
-  if (right.few) return right.few->numbers.element_type() == ElementType::kNf4 ? 0 : 4;
+  if (right.few) return bit_width(right.few->numbers.element_type()) / 4 + (whole_zero(*right.few) ? 1 : 2);
   return builder.is_constant(right.view) ? 2 * size_bytes(right.view.type) : 0;
 }
 
@@ -190,7 +220,7 @@ MatrixProduct product_of(const Builder& builder, const MatrixWork& work) {
   return product;
 }
 
-/// RIGHT8(batch, n, k, to) of one right side of a product of few rows, and how it is brought before.
+/// One right side of a product of few rows, and how it is brought before.
 void define_side(Kernel& kernel, Builder& builder, const MatrixWork& work, std::size_t side) {
   const MatrixWork::Right& right = work.rights[side];
   const std::string name = side > 0 ? "SECOND_" : "";
@@ -200,11 +230,7 @@ void define_side(Kernel& kernel, Builder& builder, const MatrixWork& work, std::
     return define_early(kernel, builder.target(), name + "B_p + (n) * " + bytes, bytes, name);
   }
   const std::string row = name + "B_BATCH(batch) + (n) * " + name + "B_ROW";
-  kernel.define(name + "RIGHT8(batch, n, k, to)", name + "B_LOAD8(" + row + " + (k), to);");
-  const bool is_f16 = right.view.type == ElementType::kF16;
-  kernel.define(name + "RIGHT_T", is_f16 ? "uint4" : "float8")
-      .define(name + "RIGHT_READ(batch, n, k, to)", "to = " + name + "B_READ8(" + row + " + (k));")
-      .define(name + "RIGHT_REALS(from, to)", is_f16 ? "reals8_f16(from, to);" : "reals8_f32(from, to);");
+  define_reals(kernel, right.view.type, row, name);
   if (builder.is_constant(right.view))
     define_early(kernel, builder.target(), name + "B_p + " + row, "K * " + std::to_string(size_bytes(right.view.type)),
                  name);
@@ -269,23 +295,28 @@ void emit_products(Builder& builder, const Node& node, MatrixWork work, const Ex
 bool are_alike(const Builder& builder, const MatrixWork& one, const MatrixWork& other) {
   const MatrixWork::Right &a = one.rights[0], &b = other.rights[0];
   const auto is_constant = [&](const MatrixWork::Right& right) { return right.few || builder.is_constant(right.view); };
+  const auto type_of = [](const MatrixWork::Right& right) {
+    return right.few ? right.few->numbers.element_type() : right.view.type;
+  };
   return one.rights.size() == 1 && other.rights.size() == 1 && one.left == other.left && one.norm == other.norm &&
-         a.view.shape == b.view.shape && is_constant(a) && is_constant(b) && is_for_all(a.view) && is_for_all(b.view);
+         a.view.shape == b.view.shape && a.few.has_value() == b.few.has_value() && type_of(a) == type_of(b) &&
+         is_constant(a) && is_constant(b) && is_for_all(a.view) && is_for_all(b.view);
 }
 
 }  // namespace
 
 Producer matrix_producer(Builder& builder, const Node& node, const MatrixWork& work) {
   const Node* const self = &node;
+  const auto kept = std::make_shared<const MatrixWork>(work);  // Producers are copied often.
   Producer producer;
-  producer.emit_in_pieces = [&builder, self, work](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
-    emit_products(builder, *self, work, root, out, axes);
+  producer.emit_in_pieces = [&builder, self, kept](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+    emit_products(builder, *self, *kept, root, out, axes);
   };
   if (work.rights.size() > 1 || !has_few_rows(product_of(builder, work))) return producer;
-  producer.work = std::make_shared<const MatrixWork>(work);
-  producer.with_second = [&builder, self, work](const Producer& other) -> std::shared_ptr<Producer> {
-    if (!other.work || !are_alike(builder, work, *other.work)) return nullptr;
-    MatrixWork both = work;
+  producer.work = kept;
+  producer.with_second = [&builder, self, kept](const Producer& other) -> std::shared_ptr<Producer> {
+    if (!other.work || !are_alike(builder, *kept, *other.work)) return nullptr;
+    MatrixWork both = *kept;
     both.rights.push_back(other.work->rights[0]);
     return std::make_shared<Producer>(matrix_producer(builder, *self, both));
   };

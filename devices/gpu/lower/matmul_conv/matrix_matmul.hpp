@@ -30,10 +30,13 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
 /// The view if its rows can be read in chunks; else a copy.
 View rows_of(Builder& builder, const Node& node, const View& view);
 
-/// Adds RIGHT8(batch, n, k, to) over rows of few bits. @param row_text  The row that stands for column n, in parentheses.
-/// @param side  Before the names of a second right side.
+/// Adds what kernels/matrix_rows.cl reads of a right side: rows of few bits. @param row_text  The row that stands for column n, in
+/// parentheses. @param side  Before the names of a second right side.
 void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::size_t k,
                      const std::string& row_text = "(n)", const std::string& side = {});
+
+/// The same of reals. @param row  Where the row that stands for column n begins in B.
+void define_reals(Kernel& kernel, ElementType type, const std::string& row, const std::string& side = {});
 
 /// A product of weights of few bits, which are multiplied as they are stored where the left side has few rows, and else expanded before.
 bool lower_few_bits_matmul(Builder& builder, const Node& node);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/gpu/caches.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/lower/caches.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/graph/model.hpp>
@@ -59,6 +59,10 @@ class State final : public VariableStateImpl {
   const Tensor& next(const Shape& shape, std::size_t room = 0);
   /// The next value in the memory of the present one, behind which it grows. @pre lie() with room for it.
   const Tensor& grow(const Shape& shape);
+  /// Where the present value lies. @pre present().
+  BoundMemory present_memory() const { return {opencl::buffer(present_), nullptr, present_.offset()}; }
+  /// Where next(), or grow(), would put the next value; none: in memory that is not there yet.
+  std::optional<BoundMemory> next_memory(const Shape& shape, std::size_t room, bool is_in_place) const;
   /// Moves the present value, unless it lies so. @param queue  In which the move is enqueued. @errors kResourceExhausted; those of native
   /// calls: it lies as before.
   void lie(std::size_t room, cl_command_queue queue);
@@ -73,6 +77,7 @@ class State final : public VariableStateImpl {
  private:
   Tensor zeros() const;
   ElementType type() const;  ///< As it lies.
+  std::size_t bytes_of(const Shape& shape, std::size_t room) const;
   /// Rows side by side, as many as there are of the axes before the one along which it grows.
   struct Lines {
     std::size_t count = 1, bytes = 0, pitch = 0;

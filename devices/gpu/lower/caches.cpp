@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the operations that narrow and widen rows around states.
-#include <tenon/devices/gpu/caches.hpp>
+#include <tenon/devices/gpu/lower/caches.hpp>
 
 #include <algorithm>
 #include <cmath>

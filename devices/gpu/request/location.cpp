@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows, pitches, images and pointers.
-#include <tenon/devices/gpu/location.hpp>
+#include <tenon/devices/gpu/request/location.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include <tenon/devices/gpu/remote/params.hpp>
 #include <tenon/devices/gpu/remote/remote.hpp>
-#include <tenon/frameworks/dmabuf/memory.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -202,7 +202,8 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     return Location{false, {}, memory, form};
   }
   if (!tensor.is_host_addressable()) {
-    if (const auto* remote = dynamic_cast<const RemoteMemory*>(tensor.memory().get()))
+    const auto* remote = dynamic_cast<const RemoteMemory*>(tensor.memory().get());
+    if (remote && tensor.context().as<opencl::FacetContext>())
       return Refusal{
           to_string(tensor) + " lies in a cl_context of " + remote->device_name() +
           "'s, and the model runs in another one, of " + gpu.device_name() +
@@ -230,7 +231,7 @@ std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::s
   for (const Tensor& given : items) {
     // A dma-buf, as one tensor, is mapped for each inference; as an item, as long as it is bound.
     Tensor item = given;
-    if (given.kind() == dmabuf::kDmabufMemory)
+    if (given.kind() == kDmabuf)
       item = gpu.router().map(given, gpu.context(), MapOptions{Access::kRead, ZeroCopy::kRequire});
     auto found = locate(gpu, item, Access::kRead);
     if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that ends inferences.
-#include <tenon/devices/gpu/completion.hpp>
+#include <tenon/devices/gpu/request/completion.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -50,7 +50,7 @@ bool Completion::end_here(Pending& pending) noexcept {
   }
   std::exception_ptr error;
   try {
-    event->wait(1, Deadline::max());
+    pending.wait_here(*event);
   } catch (...) {
     error = std::current_exception();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of variables.
-#include <tenon/devices/gpu/states.hpp>
+#include <tenon/devices/gpu/request/states.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -153,10 +153,20 @@ void State::reset() {
     set_state(variable_.initial ? variable_.initial : zeros());
 }
 
-const Tensor& State::next(const Shape& shape, std::size_t room) {
+std::size_t State::bytes_of(const Shape& shape, std::size_t room) const {
   Shape whole = shape;
   if (room) whole[*variable_.grows] = room;
-  const std::size_t bytes = checked_size_bytes(type(), whole).value_or(0);
+  return checked_size_bytes(type(), whole).value_or(0);
+}
+
+std::optional<BoundMemory> State::next_memory(const Shape& shape, std::size_t room, bool is_in_place) const {
+  if (is_in_place) return present_memory();
+  if (!is_free(next_, bytes_of(shape, room))) return std::nullopt;
+  return BoundMemory{opencl::buffer(next_), nullptr, next_.offset()};
+}
+
+const Tensor& State::next(const Shape& shape, std::size_t room) {
+  const std::size_t bytes = bytes_of(shape, room);
   next_room_ = room;
   if (is_free(next_, bytes)) {
     if (next_.shape() != shape) next_ = Tensor(TensorInfo{type(), shape, {}}, next_.memory(), next_.offset());
@@ -165,7 +175,7 @@ const Tensor& State::next(const Shape& shape, std::size_t room) {
   next_ = Tensor();
   // One that grows step by step gets room for half as much again, unless it has room.
   const bool grows = !room && present_ && present_.size_bytes() > 0 && present_.size_bytes() < bytes;
-  const Tensor made = device_tensor(*gpu_, ElementType::kU8, {grows ? bytes + bytes / 2 : bytes});
+  const Tensor made = device_tensor(*gpu_, ElementType::kU8, {grows ? gpu_->with_room(bytes) : bytes});
   return next_ = Tensor(TensorInfo{type(), shape, {}}, made.memory(), made.offset());
 }
 
@@ -182,13 +192,13 @@ void State::lie(std::size_t room, cl_command_queue queue) {
   for (std::size_t i = 0; i < from.count && from.bytes > 0; ++i)
     client::check(client::call(clEnqueueCopyBuffer, queue, opencl::buffer(present_), opencl::buffer(to),
                                present_.offset() + i * from.pitch, to.offset() + i * into.pitch, from.bytes, cl_uint{0},
-                               static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+                               kNoEvents, kNoEvent),
                   "clEnqueueCopyBuffer", [&] { return "giving state '" + variable_.id + "' room"; });
   turn();
 }
 
 void State::bind(Execution& execution, std::size_t index) {
-  execution.bind_state(index, false, {opencl::buffer(present_), nullptr, present_.offset()});
+  execution.bind_state(index, false, present_memory());
   if (!variable_.is_assigned) return;
   const Tensor& to = next(present_.shape());
   execution.bind_state(index, true, {opencl::buffer(to), nullptr, to.offset()});

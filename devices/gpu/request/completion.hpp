@@ -24,6 +24,8 @@ class Completion {
   static Completion& process();
   class Pending {
    public:
+    /// Waits in the caller's thread, as end_here() does. @errors that of the command that failed.
+    virtual void wait_here(const Timeline& event) { event.wait(1, Deadline::max()); }
     /// Called once, on the thread or by end_here(); may destroy the object. @param error  The error of the command that failed; else null.
     virtual void ended(std::exception_ptr error) noexcept = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places tensors, and moves them where the device has memory of its own.
-#include <tenon/devices/gpu/binding.hpp>
+#include <tenon/devices/gpu/request/binding.hpp>
 
 #include <algorithm>
 #include <string>
@@ -59,9 +59,6 @@ Extent extent_of(const Binding& port) { return extent_of(port.tensor, port.aside
 /// What is moved to the device, and what is copied from there, has memory of its own.
 bool is_direct(const Binding& port) { return port.tensor && !port.is_moved && !port.image; }
 
-constexpr const cl_event* kNoEvents = nullptr;
-constexpr cl_event* kNoEvent = nullptr;
-
 }  // namespace
 
 void Binding::place(const Gpu& gpu, const Tensor& given, Access access, bool takes_pitch) {
@@ -97,8 +94,10 @@ void Binding::place(const Gpu& gpu, const Tensor& given, Access access, bool tak
 void Binding::make_staging(const Gpu& gpu, const char* what) {
   const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
   if (staging && staging->size_bytes >= bytes) return;
+  // What grows step by step, as a mask does, stays where it is for some steps.
+  const std::size_t wanted = staging ? gpu.with_room(bytes) : bytes;
   staging.reset();
-  staging = gpu.make_buffer(bytes, nullptr, what);
+  staging = gpu.make_buffer(wanted, nullptr, what);
 }
 
 bool Binding::set_aside(const Gpu& gpu, bool is_aside) {

@@ -11,7 +11,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/gpu/location.hpp>
+#include <tenon/devices/gpu/request/location.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::gpu_device {

@@ -146,9 +146,11 @@ std::string missing_on(const Gpu& gpu) {
 
 }  // namespace
 
+std::uintptr_t surface_of(const Any& handle) { return handle.as<std::uint32_t>(); }
+
 AnyMap params_of(const VaSurface& surface) {
   return {{intel_gpu::va_device.name(), surface.display},
-          {intel_gpu::dev_object_handle.name(), surface.surface},
+          {intel_gpu::dev_object_handle.name(), static_cast<std::uint32_t>(surface.surface)},
           {intel_gpu::va_plane.name(), surface.plane}};
 }
 
@@ -173,7 +175,8 @@ std::shared_ptr<const Gpu> gpu_for_surfaces(void* display) {
 
 Tensor surface_tensor(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape,
                       const VaSurface& surface) {
-  SurfacePlane plane = export_plane(surface.display, surface.surface, surface.plane, default_deadline());
+  SurfacePlane plane =
+      export_plane(surface.display, static_cast<std::uint32_t>(surface.surface), surface.plane, default_deadline());
   if (plane.modifier != kModifierLinear)
     throw Error(
         Code::kUnimplemented,
@@ -187,6 +190,11 @@ Tensor surface_tensor(const std::shared_ptr<const Gpu>& gpu, element::Type type,
       std::make_unique<dmabuf::DmabufView>(dmabuf::context(), memory->read_only() ? Access::kRead : Access::kReadWrite,
                                            UniqueFd(), memory->borrow_fd(), memory->fd_kind() != FdKind::kDmabuf));
   return Tensor(std::move(info), std::move(memory), plane.offset, make_ref<SurfaceLease>(), &view);
+}
+
+Tensor direct3d_buffer(const std::shared_ptr<const Gpu>& /*gpu*/, void* /*device*/, element::Type /*type*/,
+                       const Shape& /*shape*/, void* /*buffer*/) {
+  throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE DX_BUFFER: Direct3D 11 exists on Windows only");
 }
 
 }  // namespace tenon::inline v1::gpu_device

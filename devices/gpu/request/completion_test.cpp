@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/core/timeline.hpp>
-#include <tenon/devices/gpu/completion.hpp>
+#include <tenon/devices/gpu/request/completion.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
 
 namespace tenon::gpu_testing {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenon/devices/gpu/request_parts.hpp>
+
+#include <optional>
+
+namespace tenon::inline v1::gpu_device {
+
+Shape Part::shape_of(std::size_t output) const {
+  const PlanPort& port = plan().outputs[output];
+  return port.shape_of(port.count ? static_cast<std::size_t>(counts[*port.count]) : 0);
+}
+
+Tensor Part::value(std::size_t output) const {
+  return Tensor(TensorInfo{plan().outputs[output].type, shape_of(output), {}}, made[output].memory(),
+                made[output].offset());
+}
+
+std::vector<std::chrono::nanoseconds> Part::times() const {
+  std::vector<std::chrono::nanoseconds> all;
+  for (const auto& event : events) all.push_back(duration_of(event.get()));
+  return all;
+}
+
+std::vector<ProfilingInfo> profile_of(std::span<const Part> parts) {
+  using std::chrono::microseconds;
+  using std::chrono::round;
+  std::vector<ProfilingInfo> infos;
+  const auto add = [&](const std::string& name, const std::string& type) -> ProfilingInfo& {
+    ProfilingInfo& info = infos.emplace_back();
+    info.node_name = name;
+    info.node_type = type;
+    info.status = ProfilingInfo::Status::OPTIMIZED_OUT;
+    return info;
+  };
+  std::optional<std::chrono::nanoseconds> begin;
+  for (const Part& part : parts) {
+    const auto durations = part.times();
+    for (std::size_t i = 0; i < part.events.size(); ++i) {
+      const Launch& launch = *part.plan().launches[i];
+      const auto start = time_of(part.events[i].get(), CL_PROFILING_COMMAND_START);
+      if (!begin) begin = start;
+      ProfilingInfo& info = add(launch.node_name, launch.node_type);
+      info.status = ProfilingInfo::Status::EXECUTED;
+      info.exec_type = launch.kernel->kind;
+      info.start_time = round<microseconds>(start - *begin);
+      info.real_time = info.cpu_time = round<microseconds>(durations[i]);
+      for (const auto& [name, type] : launch.fused) add(name, type);
+    }
+    for (const auto& [name, type] : part.plan().optimized_out()) add(name, type);
+  }
+  return infos;
+}
+
+void Given::set(std::size_t index, const Binding& input) {
+  const Shape& shape = input.tensor ? input.tensor.shape() : input.batch_shape;
+  inputs[index] = {input.tensor, shape, input.form};
+  memory[index].clear();
+  for (const Location& item : input.items) memory[index].push_back(item.memory);
+  if (input.items.empty()) memory[index].push_back(input.memory);
+}
+
+void Given::set(std::size_t index, const Tensor& tensor) {
+  inputs[index] = {tensor, tensor.shape(), {}};
+  memory[index].assign(1, {opencl::buffer(tensor), nullptr, tensor.offset()});
+}
+
+void Given::bind(Execution& execution) const {
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    for (std::size_t item = 0; item < memory[i].size(); ++item) execution.bind_input(i, item, memory[i][item]);
+}
+
+}  // namespace tenon::inline v1::gpu_device

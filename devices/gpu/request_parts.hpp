@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request keeps of each subgraph that it runs, and what it gives to the next one.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/deferred_model.hpp>
+#include <tenon/devices/gpu/plan/execution.hpp>
+#include <tenon/devices/gpu/request/binding.hpp>
+#include <tenon/devices/gpu/request/states.hpp>
+#include <tenon/runtime/device/device.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// What runs one subgraph, and the values that it hands on.
+struct Part {
+  std::shared_ptr<const PlannedSubgraph> subgraph;
+  std::unique_ptr<Execution> execution;
+  std::vector<Tensor> made;  ///< One for each output of the plan; empty if the output is bound to one of the request's.
+  std::vector<std::int32_t> counts;  ///< By output of the plan: the counts that were read, for those that hold one.
+  std::vector<State*> states;        ///< One for each variable of the plan.
+  std::vector<client::Handle<cl_event>> events;
+
+  const LaunchPlan& plan() const { return *subgraph->plan; }
+  /// Outputs after the model's results hold counts.
+  bool has_counts() const { return plan().outputs.size() > plan().model->get_results().size(); }
+  Shape shape_of(std::size_t output) const;
+  /// As it lies there, with the extents that it has got.
+  Tensor value(std::size_t output) const;
+  /// Those of its kernels, in their order. @pre the queue has times, and the kernels are over.
+  std::vector<std::chrono::nanoseconds> times() const;
+};
+
+/// The profile of an inference that ran these parts. @pre as for Part::times().
+std::vector<ProfilingInfo> profile_of(std::span<const Part> parts);
+
+/// What a subgraph reads. @cost no allocation where as many inputs were there before.
+struct Given {
+  std::vector<InputState> inputs;
+  std::vector<std::vector<BoundMemory>>
+      memory;  ///< For each input: one for each item of a batch in several tensors, else one.
+
+  void resize(std::size_t count) {
+    inputs.resize(count);
+    memory.resize(count);
+  }
+  void set(std::size_t index, const Binding& input);
+  void set(std::size_t index, const Tensor& tensor);
+  void set(std::size_t index, const Given& other, std::size_t at) {
+    inputs[index] = other.inputs[at];
+    memory[index] = other.memory[at];
+  }
+  void bind(Execution& execution) const;
+  /// Memory that is held is not written by the next inference (State::next()).
+  void let_go() noexcept {
+    for (InputState& input : inputs) input.tensor = Tensor();
+  }
+};
+
+}  // namespace tenon::inline v1::gpu_device

@@ -39,6 +39,10 @@ struct Config {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
   intel_auto::SchedulePolicy policy = intel_auto::SchedulePolicy::DEFAULT;
   bool spreads_throughput = false;
+  bool device_bind_buffer = false;
+  std::map<std::string, unsigned> utilization_threshold;
+  intel_auto::PerfCurveTable perf_curves;
+  std::string low_power_device;
 
   /// Devices of one name are alike: none of them waits until another has its share.
   bool takes_turns() const {
@@ -52,6 +56,10 @@ struct Config {
     table.add_value(hint::performance_mode, mode);
     table.add_value(intel_auto::schedule_policy, policy);
     table.add_value(auto_device::spreads_throughput, spreads_throughput);
+    table.add_value(intel_auto::device_bind_buffer, device_bind_buffer);
+    table.add_value(intel_auto::devices_utilization_threshold, utilization_threshold);
+    table.add_value(intel_auto::perf_curve_table, perf_curves);
+    table.add_value(intel_auto::low_power_device, low_power_device);
   }
 };
 

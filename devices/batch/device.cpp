@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The BATCH device: its list names one device, and how many requests are a batch.
+#include <algorithm>
 #include <charconv>
 #include <mutex>
 
@@ -11,7 +12,7 @@
 namespace tenon::inline v1::batch_device {
 namespace {
 
-/// "GPU(2)".
+/// "GPU(2)"; "GPU" leaves the size to the device.
 struct Wanted {
   std::string device;
   std::size_t size = 0;
@@ -24,7 +25,8 @@ Wanted wanted_of(const std::string& text) {
   if (names.size() != 1) refuse(names.empty() ? "names no device" : "names several devices");
   const std::string& name = names.front();
   const auto open = name.find('(');
-  if (open == std::string::npos || name.back() != ')') refuse("does not say how many requests are a batch");
+  if (open == std::string::npos && name.find(')') == std::string::npos) return {name, 0};
+  if (open == std::string::npos || name.back() != ')') refuse("has brackets that do not belong together");
   Wanted wanted{name.substr(0, open), 0};
   const char* const end = name.data() + name.size() - 1;
   const auto [stop, error] = std::from_chars(name.data() + open + 1, end, wanted.size);
@@ -32,6 +34,15 @@ Wanted wanted_of(const std::string& text) {
   if (error != std::errc() || stop != end || wanted.size == 0 || wanted.size > kMost || wanted.device.empty())
     refuse("wants a number from 1 to " + std::to_string(kMost) + " in brackets behind the device's name");
   return wanted;
+}
+
+/// The size that the device says is best; 1 where it does not say.
+std::size_t best_size(const DeviceHost& host, const std::string& device) {
+  try {
+    return std::max(1U, host.get_property(device, optimal_batch_size.name()).as<unsigned>());
+  } catch (const Error&) {
+    return 1;
+  }
 }
 
 class BatchDevice final : public Device {
@@ -59,9 +70,10 @@ class BatchDevice final : public Device {
       return Compiled{std::move(made), std::move(impl)};
     };
     Compiled single = compiled(model);
-    const auto batched = wanted.size > 1 ? batched_model(*model, wanted.size) : nullptr;
+    const std::size_t size = wanted.size != 0 ? wanted.size : best_size(*host, wanted.device);
+    const auto batched = size > 1 ? batched_model(*model, size) : nullptr;
     if (!batched) return single.impl;  // As OpenVINO's: what has no batch runs as it is.
-    return std::make_shared<BatchModel>(*model, wanted.device, std::move(single), compiled(batched), wanted.size,
+    return std::make_shared<BatchModel>(*model, wanted.device, std::move(single), compiled(batched), size,
                                         std::chrono::milliseconds(config.timeout_ms));
   }
 

@@ -37,10 +37,12 @@ struct Config {
   std::string weights_path;
   bool weightless = false;
 
-  /// The engine's compute type. By default bf16 if the CPU multiplies it natively, unless accuracy is requested.
+  /// The engine's compute type. By default bf16 if the CPU multiplies it natively, unless accuracy is requested. There are no kernels of f16: f32
+  /// takes its place, as in OpenVINO on CPUs that do not multiply it.
   ElementType compute_type() const {
     if (precision == element::bf16) return ElementType::kBf16;
-    if (precision == element::f32 || execution_mode == hint::ExecutionMode::ACCURACY) return ElementType::kF32;
+    if (precision == element::f32 || precision == element::f16 || execution_mode == hint::ExecutionMode::ACCURACY)
+      return ElementType::kF32;
     return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
   }
 
@@ -111,9 +113,9 @@ struct Config {
     add_checked(
         table, hint::inference_precision, precision,
         [](element::Type value) {
-          return value == element::f32 || value == element::bf16 || value == element::dynamic;
+          return value == element::f32 || value == element::f16 || value == element::bf16 || value == element::dynamic;
         },
-        "f32, bf16 or dynamic, which leaves the choice to the device");
+        "f32, f16, bf16 or dynamic, which leaves the choice to the device");
   }
 
  private:

@@ -78,12 +78,13 @@ class CpuDevice final : public Device {
     };
     const engine::Blob read = engine::read_blob(blob, is_verified, source);
     if (const auto wanted = properties.find(hint::inference_precision.name()); wanted != properties.end()) {
-      const auto type = wanted->second.as<element::Type>();
+      auto type = wanted->second.as<element::Type>();
+      if (type == element::f16) type = element::f32;  // As where it was compiled.
       if (type != element::dynamic && type != read.precision)
-        throw Error(Code::kFailedPrecondition, "CPU: the compiled blob computes in " +
-                                                   std::string(tenon::name(read.precision)) +
-                                                   ", INFERENCE_PRECISION_HINT asks for " + type.to_string() +
-                                                   "; leave the hint out, or compile the model anew");
+        throw Error(Code::kFailedPrecondition,
+                    "CPU: the compiled blob computes in " + std::string(tenon::name(read.precision)) +
+                        ", INFERENCE_PRECISION_HINT asks for " + wanted->second.as<element::Type>().to_string() +
+                        "; leave the hint out, or compile the model anew");
     }
     return std::make_shared<CompiledModel>(read, properties_.with(own));
   }

@@ -110,7 +110,7 @@ TEST(CpuDevice, RefusesSettingsThatItCannotKeep) {
   EXPECT_THAT(refusal({{"NO_SUCH_SETTING", 1}}), HasSubstr("NO_SUCH_SETTING"));
   EXPECT_THAT(refusal({{"NUM_STREAMS", "-7"}}), HasSubstr("NUM_STREAMS"));
   EXPECT_THAT(refusal({{"INFERENCE_NUM_THREADS", -1}}), HasSubstr("INFERENCE_NUM_THREADS"));
-  EXPECT_THAT(refusal({hint::inference_precision(element::f16)}), HasSubstr("f32"));
+  EXPECT_THAT(refusal({hint::inference_precision(element::i8)}), HasSubstr("f32"));
   EXPECT_THAT(refusal({{"DEVICE_ID", "5"}}), HasSubstr("DEVICE_ID"));
 }
 
@@ -184,6 +184,7 @@ TEST(CpuDevice, PrecisionFollowsTheCpuTheModeAndWhatIsAsked) {
   EXPECT_EQ(precision({}), has_bf16 ? element::bf16 : element::f32);
   EXPECT_EQ(precision({hint::execution_mode(hint::ExecutionMode::ACCURACY)}), element::f32);
   EXPECT_EQ(precision({hint::inference_precision(element::f32)}), element::f32);
+  EXPECT_EQ(precision({hint::inference_precision(element::f16)}), element::f32);
   EXPECT_EQ(precision({hint::inference_precision(element::bf16), hint::execution_mode(hint::ExecutionMode::ACCURACY)}),
             element::bf16);
   // The setting has an effect: results differ by bf16's rounding, and by no more.

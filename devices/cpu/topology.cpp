@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPUs: kinds, selection, reservation.
-#include <sched.h>
 #include <algorithm>
 #include <fstream>
 #include <mutex>
 #include <set>
 
+#include <tenon/core/platform/processors.hpp>
 #include <tenon/devices/cpu/topology.hpp>
 
 namespace tenon::inline v1::cpu_device {
@@ -22,7 +22,7 @@ std::vector<int> read_list(const std::filesystem::path& file) {
       in.get();
       if (!(in >> last)) return {};
     }
-    if (first < 0 || last < first || last - first > CPU_SETSIZE) return {};
+    if (first < 0 || last < first || last - first > platform::ProcessorSet::kMost) return {};
     for (int id = first; id <= last; ++id) ids.push_back(id);
     if (in.peek() == ',') in.get();
   }
@@ -42,11 +42,9 @@ Reserved& reserved() {
 
 std::vector<int> allowed_cpus() {
   std::vector<int> ids;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (int id = 0; id < CPU_SETSIZE; ++id)
-      if (CPU_ISSET(id, &set)) ids.push_back(id);
+  const platform::ProcessorSet allowed = platform::processors_of_thread();
+  for (int id = 0; id < platform::ProcessorSet::kMost; ++id)
+    if (allowed.contains(id)) ids.push_back(id);
   return ids;
 }
 

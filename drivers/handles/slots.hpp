@@ -59,23 +59,21 @@ class SlotTable {
  public:
   /// @param quarantine  Number of free slots kept before the first is used again.
   SlotTable(std::size_t capacity, std::size_t quarantine) noexcept : capacity_(capacity), quarantine_(quarantine) {
-    void* memory = ::mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);  // Pages are committed on use.
-    if (memory != MAP_FAILED) first_ = static_cast<Slot*>(memory);
+    reserve();
   }
   SlotTable(const SlotTable&) = delete;
   SlotTable& operator=(const SlotTable&) = delete;
 
   /// The slot at this address, or null; only the address is checked.
   Slot* find(const void* address) const noexcept {
-    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(first_);
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(first());
     return offset % sizeof(Slot) == 0 ? at(offset / sizeof(Slot)) : nullptr;
   }
   /// The slot of this number, or null.
-  Slot* at(std::size_t number) const noexcept { return number < used() ? first_ + number : nullptr; }
-  std::int64_t number(const Slot* slot) const noexcept { return slot ? slot - first_ : -1; }
+  Slot* at(std::size_t number) const noexcept { return number < used() ? first() + number : nullptr; }
+  std::int64_t number(const Slot* slot) const noexcept { return slot ? slot - first() : -1; }
   /// Number of slots that were ever taken.
-  std::size_t used() const noexcept { return first_ ? used_.load(std::memory_order_acquire) : 0; }
+  std::size_t used() const noexcept { return used_.load(std::memory_order_acquire); }
 
   /// A free slot, or null: none is left.
   Slot* take() noexcept {
@@ -85,8 +83,8 @@ class SlotTable {
       --free_;
       return std::exchange(oldest_, oldest_->next);
     }
-    if (!first_ || used == capacity_) return nullptr;
-    Slot* slot = new (first_ + used) Slot;
+    if (!reserve() || used == capacity_) return nullptr;
+    Slot* slot = new (first() + used) Slot;
     used_.store(used + 1, std::memory_order_release);
     return slot;
   }
@@ -98,8 +96,19 @@ class SlotTable {
   }
 
  private:
+  /// Addresses for all slots; pages are committed on use. Where there are none now, the next slot asks again.
+  bool reserve() noexcept {
+    if (first()) return true;
+    void* const memory = ::mmap(nullptr, capacity_ * sizeof(Slot), PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED) first_.store(static_cast<Slot*>(memory), std::memory_order_relaxed);
+    return first() != nullptr;
+  }
+  /// Seen by whatever sees a slot as used.
+  Slot* first() const noexcept { return first_.load(std::memory_order_relaxed); }
+
   const std::size_t capacity_, quarantine_;
-  Slot* first_ = nullptr;
+  std::atomic<Slot*> first_{nullptr};
   std::atomic<std::size_t> used_{0};
   std::mutex mutex_;
   Slot* oldest_ = nullptr;  ///< The free slots, which `next` joins.

@@ -2,6 +2,9 @@
 // Properties of the device AUTO alone, with OpenVINO's keys, and one that Tenon adds.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include <tenon/runtime/property.hpp>
 
 namespace tenon {
@@ -20,6 +23,19 @@ TENON_ENUM_TEXT(SchedulePolicy, "schedule policy",
                  {SchedulePolicy::DEVICE_PRIORITY, "DEVICE_PRIORITY"},
                  {SchedulePolicy::DEFAULT, "DEFAULT"}})
 inline constexpr Property<SchedulePolicy> schedule_policy{"SCHEDULE_POLICY"};
+
+/// Kept, and without effect: requests have the tensors of the device that runs them, in any case.
+inline constexpr Property<bool> device_bind_buffer{"DEVICE_BIND_BUFFER"};
+// The next three are kept, and without effect, since nothing here reports how busy devices are or whether the machine saves power; so it is in
+// OpenVINO, where it is built without Intel's platform framework.
+/// Percent by device, from which on AUTO would choose another one.
+inline constexpr Property<std::map<std::string, unsigned>> devices_utilization_threshold{
+    "DEVICES_UTILIZATION_THRESHOLD"};
+/// By device (CPU, iGPU, dGPU, NPU), a score for each percent of use; AUTO would choose the device with the lowest.
+using PerfCurveTable = std::map<std::string, std::map<unsigned, float>>;
+inline constexpr Property<PerfCurveTable> perf_curve_table{"PERF_CURVE_TABLE"};
+/// The device that AUTO would choose while the machine saves power.
+inline constexpr Property<std::string> low_power_device{"LOW_POWER_DEVICE"};
 
 }  // namespace intel_auto
 

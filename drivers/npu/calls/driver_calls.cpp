@@ -51,7 +51,11 @@ ze_result_t init(ze_init_flags_t flags) {
   if (flags & ~kKnown) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   if (const ze_result_t result = check_not_forked()) return result;
   if (flags == ZE_INIT_FLAG_GPU_ONLY) return ZE_RESULT_ERROR_UNINITIALIZED;
-  return make_driver();
+  const ze_result_t result = make_driver();
+  if (result != ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY) return result;
+  // Loaders keep the first answer as long as the process lives. What is missing now may be there later: zeDriverGet tries again, and says it.
+  initialised.store(true);
+  return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t init_drivers(std::uint32_t* count, ze_driver_handle_t* drivers, abi::InitDriverTypeDescriptor* descriptor) {

@@ -46,7 +46,7 @@ ze_result_t enumerate_part(zes_device_handle_t handle, std::uint32_t* count, typ
 
 /// Resolves a part's handle and checks that `out` is not null.
 template <class Part, class T>
-ze_result_t start(typename Part::Handle handle, const T* out, Ref<Part>* part) {
+ze_result_t start_part(typename Part::Handle handle, const T* out, Ref<Part>* part) {
   if (const ze_result_t result = acquire(handle, part)) return result;
   return out ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_NULL_POINTER;
 }
@@ -159,7 +159,7 @@ ze_result_t sysman_enum_nothing(zes_device_handle_t handle, std::uint32_t* count
 
 ze_result_t engine_get_properties(zes_engine_handle_t handle, zes_engine_properties_t* properties) {
   Ref<Engine> engine;
-  if (const ze_result_t result = start(handle, properties, &engine)) return result;
+  if (const ze_result_t result = start_part(handle, properties, &engine)) return result;
   properties->type = ZES_ENGINE_GROUP_COMPUTE_ALL;
   properties->onSubdevice = 0;
   properties->subdeviceId = 0;
@@ -168,7 +168,7 @@ ze_result_t engine_get_properties(zes_engine_handle_t handle, zes_engine_propert
 
 ze_result_t engine_get_activity(zes_engine_handle_t handle, zes_engine_stats_t* stats) {
   Ref<Engine> engine;
-  if (const ze_result_t result = start(handle, stats, &engine)) return result;
+  if (const ze_result_t result = start_part(handle, stats, &engine)) return result;
   engine->device.activity().watch();  // For clients of the old way in, without zesInit.
   stats->activeTime = engine->device.activity().active_ns() / 1000;
   stats->timestamp = now_ns() / 1000;
@@ -177,7 +177,7 @@ ze_result_t engine_get_activity(zes_engine_handle_t handle, zes_engine_stats_t* 
 
 ze_result_t frequency_get_properties(zes_freq_handle_t handle, zes_freq_properties_t* properties) {
   Ref<Frequency> domain;
-  if (const ze_result_t result = start(handle, properties, &domain)) return result;
+  if (const ze_result_t result = start_part(handle, properties, &domain)) return result;
   properties->type = ZES_FREQ_DOMAIN_GPU;  // The clock of computing; there is no type for NPUs.
   properties->onSubdevice = 0;
   properties->subdeviceId = 0;
@@ -195,14 +195,14 @@ ze_result_t frequency_get_available_clocks(zes_freq_handle_t handle, std::uint32
 
 ze_result_t frequency_get_range(zes_freq_handle_t handle, zes_freq_range_t* range) {
   Ref<Frequency> domain;
-  if (const ze_result_t result = start(handle, range, &domain)) return result;
+  if (const ze_result_t result = start_part(handle, range, &domain)) return result;
   range->min = range->max = clock_mhz(domain->device);
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t frequency_get_state(zes_freq_handle_t handle, zes_freq_state_t* state) {
   Ref<Frequency> domain;
-  if (const ze_result_t result = start(handle, state, &domain)) return result;
+  if (const ze_result_t result = start_part(handle, state, &domain)) return result;
   const double clock = clock_mhz(domain->device);
   state->currentVoltage = -1;
   state->request = state->tdp = state->efficient = clock;
@@ -213,7 +213,7 @@ ze_result_t frequency_get_state(zes_freq_handle_t handle, zes_freq_state_t* stat
 
 ze_result_t memory_get_properties(zes_mem_handle_t handle, zes_mem_properties_t* properties) {
   Ref<MemoryModule> module;
-  if (const ze_result_t result = start(handle, properties, &module)) return result;
+  if (const ze_result_t result = start_part(handle, properties, &module)) return result;
   properties->type = ZES_MEM_TYPE_DDR;
   properties->onSubdevice = 0;
   properties->subdeviceId = 0;
@@ -225,7 +225,7 @@ ze_result_t memory_get_properties(zes_mem_handle_t handle, zes_mem_properties_t*
 
 ze_result_t memory_get_state(zes_mem_handle_t handle, zes_mem_state_t* state) {
   Ref<MemoryModule> module;
-  if (const ze_result_t result = start(handle, state, &module)) return result;
+  if (const ze_result_t result = start_part(handle, state, &module)) return result;
   state->health = ZES_MEM_HEALTH_OK;
   state->size = machine_memory_bytes();
   state->free = state->size - std::min<std::uint64_t>(process_memory().used(), state->size);
@@ -234,7 +234,7 @@ ze_result_t memory_get_state(zes_mem_handle_t handle, zes_mem_state_t* state) {
 
 ze_result_t power_get_properties(zes_pwr_handle_t handle, zes_power_properties_t* properties) {
   Ref<Power> domain;
-  if (const ze_result_t result = start(handle, properties, &domain)) return result;
+  if (const ze_result_t result = start_part(handle, properties, &domain)) return result;
   properties->onSubdevice = 0;
   properties->subdeviceId = 0;
   properties->canControl = 0;
@@ -245,7 +245,7 @@ ze_result_t power_get_properties(zes_pwr_handle_t handle, zes_power_properties_t
 
 ze_result_t power_get_energy_counter(zes_pwr_handle_t handle, zes_power_energy_counter_t* energy) {
   Ref<Power> domain;
-  if (const ze_result_t result = start(handle, energy, &domain)) return result;
+  if (const ze_result_t result = start_part(handle, energy, &domain)) return result;
   energy->energy = domain->device.activity().active_ns() / 1'000'000 * kNominalMilliwatts;  // Microjoules.
   energy->timestamp = now_ns() / 1000;
   return ZE_RESULT_SUCCESS;

@@ -2,6 +2,7 @@
 // The driver's single instance and its devices, created by zeInit.
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 
 #include <tenon/drivers/npu/objects/device.hpp>
 #include <tenon/drivers/npu/objects/pace.hpp>
@@ -39,14 +40,24 @@ Driver::Driver() {
         static_cast<int>(mistake.size()), mistake.data());
     return;
   }
-  for (const Platform* platform : platforms)
-    if (Device* device = make_object<Device>(*platform, static_cast<std::uint32_t>(devices_.size())))
-      devices_.push_back(device);
+  devices_.reserve(platforms.size());
+  for (const Platform* platform : platforms) {
+    Device* const device = make_object<Device>(*platform, static_cast<std::uint32_t>(devices_.size()));
+    if (!device) {  // Fewer than were asked for would stay so: none, and the next try makes them all.
+      for (const Device* made : devices_) destroy_handle(made->handle(), Kind::kDevice);
+      throw std::bad_alloc();
+    }
+    devices_.push_back(device);
+  }
 }
 
 Driver* Driver::get() noexcept {
-  static Driver* const driver = make_object<Driver>();
-  return driver;
+  static std::atomic<Driver*> driver{nullptr};
+  static std::mutex making;
+  if (Driver* const made = driver.load(std::memory_order_acquire)) return made;
+  const std::lock_guard lock(making);
+  if (!driver.load(std::memory_order_relaxed)) driver.store(make_object<Driver>(), std::memory_order_release);
+  return driver.load(std::memory_order_relaxed);
 }
 
 Context::~Context() {

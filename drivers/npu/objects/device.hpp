@@ -51,7 +51,7 @@ class Driver final : public Object {
   static constexpr Kind kKind = Kind::kDriver;
 
   Driver();
-  /// Created by the first call, which reads TENON_NPU_PLATFORM. Null if memory ran out.
+  /// Created by the first call, which reads TENON_NPU_PLATFORM. Null if memory ran out; the next call tries again.
   static Driver* get() noexcept;
   std::span<Device* const> devices() const noexcept { return devices_; }
   ze_driver_handle_t handle() const noexcept { return static_cast<ze_driver_handle_t>(Object::handle()); }

@@ -115,10 +115,13 @@ std::atomic<std::uint64_t> memory_limit{0};
 
 std::mutex sharing;  ///< Guards the step from memory of its own to a file.
 
-std::uint64_t read_number(const char* path) {
-  std::ifstream file(path);
+/// 0: no file, or "max". Takes no memory: calls that cannot fail ask for it.
+std::uint64_t read_number(const char* path) noexcept {
+  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
+  char text[32];
+  const ssize_t size = file ? ::read(file.get(), text, sizeof text) : 0;
   std::uint64_t value = 0;
-  return file >> value ? value : 0;  // "max" is not a number: no limit.
+  return size > 0 && std::from_chars(text, text + size, value).ec == std::errc() ? value : 0;
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ ze_result_t no_such_handle() noexcept {
 
 void guard_against_fork() noexcept {
   maker = ::getpid();
-  ::pthread_atfork(nullptr, nullptr, [] { is_forked.store(true, std::memory_order_relaxed); });
+  [[maybe_unused]] static const int once =
+      ::pthread_atfork(nullptr, nullptr, [] { is_forked.store(true, std::memory_order_relaxed); });
 }
 
 bool is_forked_process() noexcept { return is_forked.load(std::memory_order_relaxed); }

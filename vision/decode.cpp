@@ -86,10 +86,11 @@ DecodeOptions from_metadata(const Model& model, const std::map<std::string, std:
 void set_input_size(const Model& model, DecodeOptions& options) {
   if (model.get_parameters().empty()) return;
   const PartialShape& shape = model.get_parameters()[0]->get_partial_shape();
-  if (shape.rank().is_dynamic() || shape.size() != 4 || !shape.is_static()) return;
-  const bool planar = shape[1].get_length() <= 4;
-  options.input_height = static_cast<std::size_t>(shape[planar ? 2 : 1].get_length());
-  options.input_width = static_cast<std::size_t>(shape[planar ? 3 : 2].get_length());
+  if (shape.rank().is_dynamic() || (shape.size() != 4 && shape.size() != 3) || !shape.is_static()) return;
+  const std::size_t first = shape.size() - 3;  // Behind the batch, where there is one.
+  const bool planar = shape[first].get_length() <= 4;
+  options.input_height = static_cast<std::size_t>(shape[first + (planar ? 1 : 0)].get_length());
+  options.input_width = static_cast<std::size_t>(shape[first + (planar ? 2 : 1)].get_length());
 }
 
 void set_frame(const InputStageSpec& spec, DecodeOptions& options) {

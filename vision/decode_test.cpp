@@ -191,6 +191,17 @@ TEST(DecodeFinished, SurvivesAnyValues) {
   }
 }
 
+TEST(DecodeRtDetr, ReadsRowsOfTheBestClassWhateverTheLabels) {
+  for (const std::size_t labels : {0, 2, 80}) {
+    const auto found = vision::detections(
+        finished_rows(300, {{0.5f, 0.5f, 0.25f, 0.5f, 0.9f, 1}, {0.5f, 0.5f, 0.25f, 0.5f, NAN, NAN}}),
+        options("RT-DETR", numbered(labels)));
+    ASSERT_EQ(found.size(), 1u) << labels;
+    EXPECT_EQ(found[0].box, (vision::Box{24, 8, 40, 24}));
+    EXPECT_EQ(found[0].label_id, 1);
+  }
+}
+
 TEST(DecodeRtDetr, ReadsQueriesInFractionsOfTheInput) {
   const std::vector<float> row{0.5f, 0.5f, 0.25f, 0.5f, 0.1f, 0.9f};
   auto found = vision::detections(finished_rows(300, {row, row}), options("RT-DETR"));

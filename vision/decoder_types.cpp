@@ -2,8 +2,6 @@
 // The table of decoders: the built-in families, those of programs, and those of modules.
 #include <tenon/vision/decoder_types.hpp>
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -17,6 +15,7 @@
 #include <tenon/core/any.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/module_files.hpp>
+#include <tenon/core/platform/modules.hpp>
 #include <tenon/vision/internal/families.hpp>
 #include <tenon/vision/internal/reading.hpp>
 
@@ -59,13 +58,12 @@ void add_type(DecoderTable& table, DecoderType type) {
 
 /// Loads a module. @return Why its decoders are not there; empty: they are.
 std::string load_module(DecoderTable& table, const std::filesystem::path& module) {
-  void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    const char* const why = ::dlerror();
-    return why ? why : "the loader gives no reason";
-  }
-  const auto release = reinterpret_cast<const char* (*)()>(::dlsym(library, "tenon_decoders_release"));
-  const auto function = reinterpret_cast<void (*)(std::vector<DecoderType>*)>(::dlsym(library, "tenon_decoders"));
+  std::string why;
+  void* const library = platform::load_module(module, false, why);
+  if (!library) return why;
+  const auto release = reinterpret_cast<const char* (*)()>(platform::symbol_of(library, "tenon_decoders_release"));
+  const auto function =
+      reinterpret_cast<void (*)(std::vector<DecoderType>*)>(platform::symbol_of(library, "tenon_decoders"));
   if (!release || !function) return module.string() + " is not a module of decoders: TENON_DECODER_MODULE makes one";
   if (std::string_view(release()) != TENON_VERSION)
     return module.string() + " was built for another release: " + release() + ", and this is " TENON_VERSION;

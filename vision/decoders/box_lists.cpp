@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/vision/internal/cells.hpp>
 #include <tenon/vision/internal/families.hpp>
 #include <tenon/vision/internal/function_decoder.hpp>
 #include <tenon/vision/internal/labelled_boxes.hpp>
@@ -21,16 +22,72 @@ inline namespace v1 {
 namespace vision {
 namespace {
 
+/// Also what torchvision's detectors have beside their boxes: masks [n,1,h,w], probabilities over the whole input, and points [n,k,3] in pixels of
+/// the input with logits [n,k]. @source torchvision, models/detection/roi_heads.py
 class LabelledBoxDecoder final : public ObjectDecoder {
  public:
   explicit LabelledBoxDecoder(std::int32_t shift) : shift_(shift) {}
   bool find(const DecodeOptions& options, std::span<const Tensor> outputs, std::vector<Candidate>& found) override {
-    add_labelled_boxes(*find_labelled_boxes(outputs), outputs, options, shift_, found);
+    const LabelledBoxes all = *find_labelled_boxes(outputs);
+    add_labelled_boxes(all, outputs, options, shift_, found);
+    find_masks(all, outputs);
+    find_points(all, outputs);
     return true;
   }
 
+  void describe(const DecodeOptions& options, const Candidate& candidate, const ResultTarget& target,
+                metadata::Id object) override {
+    if (masks_) {
+      const float* mask = masks_ + candidate.index * mask_width_ * mask_height_;
+      target.into.add(mask_over_box(options, candidate.box, mask_width_, mask_height_,
+                                    [&](std::size_t i) { return static_cast<std::uint8_t>(mask[i] >= 0.5f); }),
+                      object);
+    }
+    if (!points_) return;
+    Tensor made(ElementType::kF32, Shape{point_count_, 3});
+    const float* point = points_ + candidate.index * point_count_ * 3;
+    auto* row = made.data<float>();
+    for (std::size_t k = 0; k < point_count_; ++k, point += 3, row += 3) {
+      const Box at = to_frame(options, {point[0], point[1], point[0], point[1]});
+      const float score = point_scores_  ? sigmoid(point_scores_[candidate.index * point_count_ + k])
+                          : point[2] > 0 ? 1.0f
+                                         : 0.0f;
+      row[0] = at.x1, row[1] = at.y1, row[2] = score;
+    }
+    add_points(std::move(made), target, object);
+  }
+
  private:
+  void find_masks(const LabelledBoxes& all, std::span<const Tensor> outputs) {
+    masks_ = nullptr;
+    for (const Tensor& output : outputs) {
+      const Shape& shape = output.shape();
+      if (!is_real(output) || shape.size() != 4 || shape[0] != all.count || shape[1] != 1 ||
+          output.element_count() == 0)
+        continue;
+      masks_ = floats(output, mask_values_), mask_height_ = shape[2], mask_width_ = shape[3];
+    }
+  }
+  void find_points(const LabelledBoxes& all, std::span<const Tensor> outputs) {
+    points_ = point_scores_ = nullptr;
+    const auto is_list = [&](const Tensor& output, std::size_t rank) {
+      return is_real(output) && output.shape().size() == rank && output.shape()[0] == all.count &&
+             output.element_count() > 0 && &output != &outputs[all.boxes];
+    };
+    for (const Tensor& output : outputs) {
+      if (!is_list(output, 3) || output.shape()[2] != 3) continue;
+      points_ = floats(output, point_values_), point_count_ = output.shape()[1];
+    }
+    for (const Tensor& output : outputs) {
+      if (points_ && is_list(output, 2) && output.shape()[1] == point_count_)
+        point_scores_ = floats(output, point_score_values_);
+    }
+  }
+
   const std::int32_t shift_;
+  std::vector<float> mask_values_, point_values_, point_score_values_;
+  const float *masks_ = nullptr, *points_ = nullptr, *point_scores_ = nullptr;
+  std::size_t mask_width_ = 0, mask_height_ = 0, point_count_ = 0;
 };
 
 /// Which columns of a row hold what.
@@ -141,8 +198,10 @@ std::vector<DecoderType> box_list_types() {
   const DecoderParameter first{"first_label", "0", "the number of the first of the labels"};
   DecoderType labelled{
       "Boxes",
-      {"labelled_boxes", "torchvision", "faster-rcnn", "retinanet", "fcos", "atss", "rtmdet"},
-      "boxes [n,5] and labels [n], or boxes [n,4], scores [n] and labels [n], each perhaps with a batch of 1,",
+      {"labelled_boxes", "torchvision", "faster-rcnn", "retinanet", "fcos", "atss", "rtmdet", "keypoint-rcnn"},
+      "boxes [n,5] and labels [n], or boxes [n,4], scores [n] and labels [n], each perhaps with a batch of 1, and "
+      "perhaps "
+      "masks [n,1,h,w] or points [n,k,3],",
       {first},
       true,
       {},

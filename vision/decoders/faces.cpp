@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detectors of faces with five landmarks each: the eyes, the nose, the corners of the mouth.
+// Detectors of faces with landmarks: the eyes, the nose, the corners of the mouth; and those of MediaPipe, which also find palms and persons.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <tuple>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -62,13 +63,16 @@ std::vector<FaceLevel> face_levels(const DecodeOptions& options, std::span<const
 /// Keeps the landmarks of candidates, by their index.
 class FaceDecoder : public ObjectDecoder {
  public:
+  /// @param numbers  The coordinates of the points of one face.
+  explicit FaceDecoder(std::size_t numbers = kNumbers) : numbers_(numbers) {}
   void describe(const DecodeOptions& options, const Candidate& candidate, const ResultTarget& target,
                 metadata::Id object) override {
-    if (candidate.index >= points_.size()) return;
-    const std::array<float, kNumbers>& found = points_[candidate.index];
-    Tensor made(ElementType::kF32, Shape{kNumbers / 2, 3});
+    const std::size_t begin = candidate.index * numbers_;
+    if (begin + numbers_ > points_.size()) return;
+    const float* const found = points_.data() + begin;
+    Tensor made(ElementType::kF32, Shape{numbers_ / 2, 3});
     auto* number = made.data<float>();
-    for (std::size_t k = 0; k < kNumbers; k += 2) {
+    for (std::size_t k = 0; k < numbers_; k += 2) {
       const Box at = to_frame(options, {found[k], found[k + 1], found[k], found[k + 1]});
       *number++ = at.x1, *number++ = at.y1, *number++ = candidate.score;
     }
@@ -80,15 +84,16 @@ class FaceDecoder : public ObjectDecoder {
   /// @param point  Gives the place of a landmark from its two numbers.
   template <typename Point>
   void add_face(std::vector<Candidate>& found, const Box& box, float score, const float* numbers, Point point) {
-    if (numbers) {
-      auto& made = points_.emplace_back();
-      for (std::size_t k = 0; k < kNumbers; k += 2) std::tie(made[k], made[k + 1]) = point(numbers[k], numbers[k + 1]);
+    for (std::size_t k = 0; numbers && k < numbers_; k += 2) {
+      const auto [x, y] = point(numbers[k], numbers[k + 1]);
+      points_.push_back(x), points_.push_back(y);
     }
     found.push_back({box, score, 0, count_++});
   }
 
  private:
-  std::vector<std::array<float, kNumbers>> points_;
+  const std::size_t numbers_;
+  std::vector<float> points_;
   std::uint32_t count_ = 0;
 };
 
@@ -203,6 +208,173 @@ class PriorFaceDecoder final : public FaceDecoder {
   std::array<std::vector<float>, 3> values_;
 };
 
+/// CenterFace: maps over cells of four pixels: scores [1,1,h,w], logarithms of height and width in cells, offsets of the centre (both
+/// [1,2,h,w], y before x), and points [1,10,h,w] in parts of the box from its corner. @source Y. Xu et al., CenterFace (2019), as its program
+/// reads them
+class MapFaceDecoder final : public FaceDecoder {
+ public:
+  struct Maps {
+    std::size_t scores, sizes, offsets, points, width, height;
+  };
+  static std::optional<Maps> maps_in(const DecodeOptions& options, std::span<const TensorInfo> infos) {
+    const std::size_t width = options.input_width / kCell, height = options.input_height / kCell;
+    const auto with = [&](std::size_t channels, std::size_t from) {
+      const auto is_it = [&](const TensorInfo& info) {
+        return is_real(info.type) && info.shape == Shape{1, channels, height, width};
+      };
+      from = std::min(from, infos.size());
+      return static_cast<std::size_t>(
+          std::find_if(infos.begin() + static_cast<std::ptrdiff_t>(from), infos.end(), is_it) - infos.begin());
+    };
+    const std::size_t sizes = with(2, 0);
+    const Maps found{with(1, 0), sizes, with(2, sizes + 1), with(kNumbers, 0), width, height};
+    if (width * height == 0 || std::max({found.scores, found.offsets, found.points}) >= infos.size())
+      return std::nullopt;
+    return found;
+  }
+
+  bool find(const DecodeOptions& options, std::span<const Tensor> outputs, std::vector<Candidate>& found) override {
+    describe_outputs(outputs, infos_);
+    clear();
+    const Maps maps = *maps_in(options, infos_);
+    const std::size_t cells = maps.width * maps.height;
+    const float* scores = floats(outputs[maps.scores], values_[0]);
+    const float* sizes = floats(outputs[maps.sizes], values_[1]);
+    const float* offsets = floats(outputs[maps.offsets], values_[2]);
+    const float* points = floats(outputs[maps.points], values_[3]);
+    constexpr auto kPixels = static_cast<float>(kCell);
+    for (std::size_t i = 0; i < cells; ++i) {
+      if (!(scores[i] >= options.confidence_threshold)) continue;
+      const float height = std::exp(sizes[i]) * kPixels, width = std::exp(sizes[cells + i]) * kPixels;
+      const float y = (static_cast<float>(i / maps.width) + offsets[i] + 0.5f) * kPixels,
+                  x = (static_cast<float>(i % maps.width) + offsets[cells + i] + 0.5f) * kPixels;
+      // The program moves a corner into the picture, and keeps the size.
+      const float x1 = std::max(0.0f, x - width / 2), y1 = std::max(0.0f, y - height / 2);
+      std::array<float, kNumbers> own{};
+      for (std::size_t k = 0; k < kNumbers; ++k) own[k] = points[k * cells + i];
+      add_face(found, {x1, y1, x1 + width, y1 + height}, scores[i], own.data(),
+               [&](float py, float px) { return std::pair(x1 + px * width, y1 + py * height); });
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::size_t kCell = 4;
+  std::vector<TensorInfo> infos_;
+  std::array<std::vector<float>, 4> values_;
+};
+
+/// The cells of one stride, with so many boxes around the centre of each.
+struct CentreGrid {
+  std::size_t stride, boxes;
+};
+/// The grids of a model, in the order of its rows.
+using CentreGrids = std::array<CentreGrid, 3>;
+constexpr CentreGrids kCentreGrids[] = {{{{8, 2}, {16, 6}, {0, 0}}},  // faces at close range, palms, persons of 128x128
+                                        {{{8, 2}, {16, 2}, {32, 6}}},  // persons of 224x224, palms of 256x256
+                                        {{{4, 1}, {0, 0}, {0, 0}}}};   // faces at a distance
+
+/// MediaPipe's detectors: rows of centre, size and points, in pixels of the input from the centre of their cell, beside logits; for all grids
+/// together or for each. @source V. Bazarevsky et al., BlazeFace (2019), and the grids in MediaPipe's graphs
+class CentreDecoder final : public FaceDecoder {
+ public:
+  explicit CentreDecoder(std::size_t numbers) : FaceDecoder(numbers), row_(4 + numbers) {}
+  /// Places of the outputs for one grid, or for all.
+  struct Part {
+    std::size_t rows, scores;
+  };
+  struct Layout {
+    CentreGrids grids;
+    std::vector<Part> parts;
+  };
+  static std::optional<Layout> layout_of(const DecodeOptions& options, std::span<const TensorInfo> infos,
+                                         std::size_t row) {
+    for (const CentreGrids& grids : kCentreGrids) {
+      std::size_t all = 0;
+      std::vector<Part> parts;
+      for (const CentreGrid& grid : grids) {
+        const std::size_t count = count_of(options, grid);
+        all += count;
+        if (const auto part = part_of(infos, count, row)) parts.push_back(*part);
+      }
+      const auto used = static_cast<std::size_t>(
+          std::count_if(grids.begin(), grids.end(), [](const CentreGrid& grid) { return grid.boxes > 0; }));
+      if (const auto part = part_of(infos, all, row)) return Layout{grids, {*part}};
+      if (parts.size() == used) return Layout{grids, std::move(parts)};
+    }
+    return std::nullopt;
+  }
+
+  bool find(const DecodeOptions& options, std::span<const Tensor> outputs, std::vector<Candidate>& found) override {
+    describe_outputs(outputs, infos_);
+    clear();
+    const Layout layout = *layout_of(options, infos_, row_);
+    std::size_t next = 0;
+    for (std::size_t g = 0; g < layout.grids.size(); ++g) {
+      const CentreGrid& grid = layout.grids[g];
+      const std::size_t count = count_of(options, grid);
+      if (count == 0) continue;
+      const bool is_apart = layout.parts.size() > 1;
+      const Part& part = layout.parts[is_apart ? g : 0];
+      const float* rows = floats(outputs[part.rows], values_[0]) + (is_apart ? 0 : next * row_);
+      const float* scores = floats(outputs[part.scores], values_[1]) + (is_apart ? 0 : next);
+      const std::size_t columns = options.input_width / grid.stride;
+      const auto stride = static_cast<float>(grid.stride);
+      for (std::size_t i = 0; i < count; ++i) {
+        const float score = 1 / (1 + std::exp(-scores[i]));
+        if (!(score >= options.confidence_threshold)) continue;
+        const std::size_t cell = i / grid.boxes;
+        const float x = (static_cast<float>(cell % columns) + 0.5f) * stride,
+                    y = (static_cast<float>(cell / columns) + 0.5f) * stride;
+        const float* r = rows + i * row_;
+        add_face(found, around(x + r[0], y + r[1], r[2], r[3]), score, r + 4,
+                 [&](float px, float py) { return std::pair(x + px, y + py); });
+      }
+      next += count;
+    }
+    return false;
+  }
+
+ private:
+  static std::size_t count_of(const DecodeOptions& options, const CentreGrid& grid) {
+    if (grid.boxes == 0) return 0;
+    return (options.input_width / grid.stride) * (options.input_height / grid.stride) * grid.boxes;
+  }
+  static std::optional<Part> part_of(std::span<const TensorInfo> infos, std::size_t count, std::size_t row) {
+    const auto with = [&](std::size_t numbers) {
+      const auto is_it = [&](const TensorInfo& info) { return numbers_in(info, count) == numbers; };
+      return static_cast<std::size_t>(std::find_if(infos.begin(), infos.end(), is_it) - infos.begin());
+    };
+    const Part found{with(row), with(1)};
+    if (count == 0 || std::max(found.rows, found.scores) >= infos.size()) return std::nullopt;
+    return found;
+  }
+
+  const std::size_t row_;
+  std::vector<TensorInfo> infos_;
+  std::array<std::vector<float>, 2> values_;
+};
+
+/// @param points  Their number.
+DecoderType centre_type(const char* name, std::vector<std::string> other_names, std::size_t points, const char* label) {
+  const std::size_t numbers = 2 * points;
+  DecoderType type{name,
+                   std::move(other_names),
+                   "rows [1,n," + std::to_string(4 + numbers) + "] and logits [1,n,1] around the centres of cells",
+                   {},
+                   true,
+                   {label},
+                   {},
+                   {}};
+  type.fits = [numbers](const DecodeOptions& options, std::span<const TensorInfo> outputs) {
+    return CentreDecoder::layout_of(options, outputs, 4 + numbers).has_value();
+  };
+  type.make = [numbers](const DecodeOptions&, const DecoderSettings&) {
+    return std::make_unique<CentreDecoder>(numbers);
+  };
+  return type;
+}
+
 DecoderType grid_face_type(const char* name, const char* expects, bool is_scrfd) {
   DecoderType type{name, {}, expects, {}, true, {}, {}, {}};
   type.labels = {"face"};
@@ -233,10 +405,26 @@ std::vector<DecoderType> face_types() {
   retina.make = [](const DecodeOptions&, const DecoderSettings& settings) {
     return std::make_unique<PriorFaceDecoder>(settings);
   };
+  DecoderType centre{"CenterFace",
+                     {},
+                     "scores [1,1,h,w], sizes and offsets [1,2,h,w] and points [1,10,h,w] over cells of four pixels",
+                     {},
+                     true,
+                     {"face"},
+                     {},
+                     {}};
+  centre.fits = [](const DecodeOptions& options, std::span<const TensorInfo> outputs) {
+    return MapFaceDecoder::maps_in(options, outputs).has_value();
+  };
+  centre.make = [](const DecodeOptions&, const DecoderSettings&) { return std::make_unique<MapFaceDecoder>(); };
   return {grid_face_type(
               "SCRFD", "scores [n,1], boxes [n,4] and perhaps points [n,10] for each stride, two for each cell,", true),
           grid_face_type("YuNet", "two scores [1,n,1], boxes [1,n,4] and points [1,n,10] for each stride", false),
-          std::move(retina)};
+          std::move(retina),
+          std::move(centre),
+          centre_type("BlazeFace", {"mediapipe_face"}, 6, "face"),
+          centre_type("BlazePalm", {"mediapipe_palm", "palm_detection"}, 7, "palm"),
+          centre_type("BlazePose", {"mediapipe_pose", "pose_detection"}, 4, "person")};
 }
 
 }  // namespace vision

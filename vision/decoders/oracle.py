@@ -107,6 +107,18 @@ def ultralytics_end_to_end(rng, small):
 
 
 @case
+def ultralytics_rt_detr(rng, small):
+    """RT-DETR's rows as Ultralytics' RTDETRPredictor reads them since 8.4: centre and size in parts of the picture, score, class."""
+    from ultralytics.utils import ops
+    size, rows, classes = sizes(small), 12 if small else 300, 2 if small else 80
+    chosen = numpy.sort(rng.uniform(0, 1, (rows, 1)))[::-1], rng.integers(0, classes, (rows, 1))
+    raw = numpy.concatenate([random_boxes(rng, rows, size) / numpy.float32([*size, *size]), *chosen], 1).astype(numpy.float32)[None]
+    kept = raw[0][raw[0, :, 4] > 0.25]
+    corners = ops.xywh2xyxy(kept[:, :4]) * numpy.float32([*size, *size])
+    return made("RT-DETR", {"output0": raw}, [detection(b, r[4], r[5]) for b, r in zip(clip(corners, size), kept)], size, labels=labels(classes), confidence=0.25)
+
+
+@case
 def ultralytics_v5_rows(rng, small):
     import torch
     from torchvision.ops import batched_nms
@@ -237,6 +249,22 @@ def insightface_scrfd(rng, small):
     return faces("SCRFD", {name: outputs[name] for name in order}, boxes, scores, marks, size)
 
 
+@case
+def centerface_maps(rng, small):
+    """CenterFace's program: logarithms of sizes over cells of four pixels, y before x, points in parts of the box from its corner."""
+    (w, h), count = numpy.array(sizes(small)) // 4, 6 if small else 60
+    uniform = lambda low, high, channels: rng.uniform(low, high, (1, channels, h, w)).astype(numpy.float32)
+    heat, scale, offset, lms = uniform(0, 0.4, 1), uniform(0.3, 2.5, 2), uniform(-0.5, 0.5, 2), uniform(0, 1, 10)
+    heat.reshape(-1)[rng.permutation(w * h)[:count]] = rng.uniform(0.5, 0.99, count)
+    rows, columns = numpy.nonzero(heat[0, 0] >= 0.5)
+    high, wide = (numpy.exp(scale[0, k, rows, columns]) * 4 for k in range(2))
+    left, top = (numpy.maximum(0, (at + offset[0, k, rows, columns] + 0.5) * 4 - extent / 2) for at, k, extent in ((columns, 1, wide), (rows, 0, high)))
+    y, x = lms[0][:, rows, columns].reshape(5, 2, -1).transpose(1, 2, 0)
+    marks = numpy.stack([x * wide[:, None] + left[:, None], y * high[:, None] + top[:, None]], -1)
+    boxes = numpy.stack([left, top, left + wide, top + high], 1).astype(numpy.float32)
+    return faces("CenterFace", {"heatmap": heat, "scale": scale, "offset": offset, "lms": lms}, [boxes], [heat[0, 0, rows, columns]], [marks], sizes(small))
+
+
 def faces(kind, outputs, boxes, scores, marks, size):
     boxes, scores, marks = map(numpy.concatenate, (boxes, scores, marks))
     kept = numpy.flatnonzero(scores >= 0.5)
@@ -270,6 +298,84 @@ def opencv_yunet(rng, small):
     expected = [detection(b, r[14], 0, [points(r[4:14].reshape(5, 2), r[14])]) for b, r in zip(clip(corners, size), found) if (b[2:] > b[:2]).all()]
     # Its suppression cuts boxes to whole pixels, so that overlaps near the threshold come out otherwise.
     return made("YuNet", outputs, expected, size, confidence=0.5, iou=0.4, slack=0 if small else 4)
+
+
+def mediapipe_anchors(size, strides):
+    """SsdAnchorsCalculator with anchors of a fixed size: layers of one stride in sequence share their cells; each has an anchor, and an interpolated
+    one where there are several layers. Centres in fractions of the picture."""
+    each = 2 if len(strides) > 1 else 1
+    for stride in dict.fromkeys(strides):
+        for y in range(size[1] // stride):
+            for x in range(size[0] // stride):
+                yield from [((x + 0.5) * stride / size[0], (y + 0.5) * stride / size[1])] * (each * strides.count(stride))
+
+
+def mediapipe(rng, kind, size, strides, count, apart=()):
+    """TensorsToDetectionsCalculator: numbers over the size of the input, from the anchor's centre. Its suppression blends boxes; greedy here.
+    @param apart  Rows of each output, where there is one for each grid."""
+    anchors = numpy.array(list(mediapipe_anchors(size, strides)))
+    logits = rng.uniform(-6, -1, len(anchors)).astype(numpy.float32)
+    chosen = rng.random(len(anchors)) < 0.2
+    logits[chosen] = rng.uniform(-1, 5, chosen.sum())
+    rows = numpy.concatenate([rng.normal(0, 3, (len(anchors), 2)), rng.uniform(4, 24, (len(anchors), 2)), rng.normal(0, 8, (len(anchors), 2 * count))], 1).astype(numpy.float32)
+    scale = numpy.array(size)
+    centres, extents = rows[:, :2] / scale + anchors, rows[:, 2:4] / scale
+    boxes = numpy.concatenate([centres - extents / 2, centres + extents / 2], 1) * numpy.tile(scale, 2)
+    marks = (rows[:, 4:].reshape(-1, count, 2) / scale + anchors[:, None]) * scale
+    scores = sigmoid(logits.astype(numpy.float64))
+    kept = []
+    for i in sorted(numpy.flatnonzero(scores >= 0.5), key=lambda i: -scores[i]):
+        if all(iou(boxes[i], boxes[j]) <= 0.3 for j in kept):
+            kept.append(i)
+    expected = [detection(clip(boxes[i], size)[0], scores[i], 0, [points(marks[i], scores[i])]) for i in kept]
+    outputs = {"Identity": rows[None], "Identity_1": logits[None, :, None]}
+    if apart:
+        cuts = numpy.cumsum(apart)[:-1]
+        outputs = {f"{name}_{i}": part for name, value in outputs.items() for i, part in enumerate(numpy.split(value, cuts, 1))}
+    return made(kind, outputs, expected, size, confidence=0.5, iou=0.3)
+
+
+def iou(a, b):
+    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    common = max(width, 0) * max(height, 0)
+    return common / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common)
+
+
+@case
+def mediapipe_blaze_face(rng, small):
+    size = (64, 32) if small else (128, 128)
+    grids = [(size[0] // 8) * (size[1] // 8) * 2, (size[0] // 16) * (size[1] // 16) * 6]
+    return mediapipe(rng, "BlazeFace", size, [8, 16, 16, 16], 6, apart=grids)
+
+
+@case
+def mediapipe_palm(rng, small):
+    return mediapipe(rng, "BlazePalm", (64, 32) if small else (192, 192), [8, 16, 16, 16], 7)
+
+
+@case
+def mediapipe_pose(rng, small):
+    return mediapipe(rng, "BlazePose", (64, 32) if small else (224, 224), [8, 16, 32, 32, 32], 4)
+
+
+@case
+def mediapipe_face_far(rng, small):
+    return mediapipe(rng, "BlazeFace", (32, 32) if small else (192, 192), [4], 6)
+
+
+@case
+def mediapipe_hand_landmarks(rng, small):
+    values = rng.uniform(0, 224, (1, 63)).astype(numpy.float32)
+    outputs = {"Identity": values, "Identity_1": numpy.array([[0.875]], numpy.float32), "Identity_2": numpy.array([[0.25]], numpy.float32)}
+    return made("MediaPipe-landmarks", outputs, [points(values.reshape(21, 3)[:, :2], 0.875)], (224, 224))
+
+
+@case
+def mediapipe_pose_landmarks(rng, small):
+    values = rng.uniform(-3, 200, (1, 39, 5)).astype(numpy.float32)
+    values[..., 3] = rng.uniform(-4, 4, (1, 39))
+    expected = {"kind": "tensor", "format": "keypoints", "points": [[float(x), float(y), float(sigmoid(numpy.float64(v)))] for x, y, _, v, _ in values[0]]}
+    return made("MediaPipe-landmarks", {"Identity": values.reshape(1, 195), "Identity_1": numpy.array([[0.9]], numpy.float32)}, [expected], (256, 256))
 
 
 def polygon(corners):
@@ -386,6 +492,36 @@ def torchvision_boxes(rng, small):
     scores, classes = rng.random(rows).astype(numpy.float32), rng.integers(1, 91, rows)
     expected = [detection(b, s, c) for b, s, c in zip(boxes, scores, classes) if s >= 0.5]
     return made("Boxes", {"boxes": boxes, "labels": classes.astype(numpy.int64), "scores": scores}, expected, size)
+
+
+@case
+def torchvision_masks(rng, small):
+    """Masks of torchvision's detectors are probabilities over the whole picture; its examples take those of at least one half."""
+    case = torchvision_boxes(rng, small)
+    size, count, cell = case["input"], len(case["outputs"]["scores"]), 4 if small else 1
+    masks = rng.integers(0, 9, (count, 1, size[1] // cell, size[0] // cell)).astype(numpy.float32) / 8
+    kept = [i for i, score in enumerate(case["outputs"]["scores"]) if score >= 0.5]
+    for entry, i in zip(case["expected"], kept):
+        near, far = numpy.floor(numpy.array(entry["box"][:2]) / cell).astype(int), numpy.ceil(numpy.array(entry["box"][2:]) / cell).astype(int)
+        cells = masks[i, 0, near[1] : far[1], near[0] : far[0]] >= 0.5
+        box = (numpy.concatenate([near, far]) * cell).tolist()
+        entry["children"] = [{"kind": "segmentation", "box": box, "cells": cells.ravel().astype(int).tolist()}]
+    case["outputs"]["masks"] = masks
+    return case
+
+
+@case
+def torchvision_keypoints(rng, small):
+    """Points of Keypoint R-CNN are finished, and their scores logits."""
+    case = torchvision_boxes(rng, small)
+    count = len(case["outputs"]["scores"])
+    at = rng.uniform(0, case["input"][1], (count, 5, 2))
+    logits = rng.normal(0, 3, (count, 5)).astype(numpy.float32)
+    kept = [i for i, score in enumerate(case["outputs"]["scores"]) if score >= 0.5]
+    for entry, i in zip(case["expected"], kept):
+        entry["children"] = [points(numpy.concatenate([at[i], sigmoid(logits[i].astype(numpy.float64))[:, None]], 1))]
+    case["outputs"] |= {"keypoints": numpy.concatenate([at, numpy.ones((count, 5, 1))], 2).astype(numpy.float32), "keypoints_scores": logits}
+    return case
 
 
 @case

@@ -13,6 +13,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/vision/internal/cells.hpp>
 #include <tenon/vision/internal/families.hpp>
+#include <tenon/vision/internal/finished_rows.hpp>
 #include <tenon/vision/internal/function_decoder.hpp>
 #include <tenon/vision/internal/row_decoder.hpp>
 
@@ -26,17 +27,32 @@ namespace {
 
 bool fits_queries(const DecodeOptions& options, const Shape& shape) {
   if (shape.size() != 3 || shape[0] != 1) return false;
-  return options.labels.empty() ? shape[2] >= 5 : shape[2] == 4 + options.labels.size();
+  return options.labels.empty() ? shape[2] >= 5 : shape[2] == 4 + options.labels.size() || shape[2] == kFinishedRow;
+}
+
+/// Since 2026 the exporter leaves each query its best class alone: centre, size, score, class. With two labels the values tell.
+bool are_chosen(const DecodeOptions& options, const Shape& shape, const float* values) {
+  if (shape[2] != kFinishedRow) return false;
+  const bool is_raw = options.labels.empty() || options.labels.size() == kFinishedRow - 4;
+  return !is_raw || are_finished_rows(options, shape, false, values);
 }
 
 void decode_queries(const DecodeOptions& options, const Shape& shape, const float* values, RowScratch& scratch) {
   const std::size_t width = shape[2], labels = width - 4;
   const auto w = static_cast<float>(options.input_width), h = static_cast<float>(options.input_height);
+  const auto box_of = [&](const float* row) { return around(row[0] * w, row[1] * h, row[2] * w, row[3] * h); };
+  if (are_chosen(options, shape, values)) {
+    for (std::size_t i = 0; i < shape[1]; ++i) {
+      const float *row = values + i * width, score = row[4], label = row[5];
+      if (score >= options.confidence_threshold && is_class_number(label))
+        add(scratch, box_of(row), score, static_cast<std::size_t>(label), i);
+    }
+    return;
+  }
   const Scores read = scores_after_boxes(options, shape, values);
   for (std::size_t i = 0; i < shape[1]; ++i) {
     const float* row = values + i * width;
-    add_labels(options, scratch, read, row + 4, labels, 1, i,
-               [&] { return around(row[0] * w, row[1] * h, row[2] * w, row[3] * h); });
+    add_labels(options, scratch, read, row + 4, labels, 1, i, [&] { return box_of(row); });
   }
 }
 
@@ -232,7 +248,7 @@ DecoderType pair_type(std::string name, std::vector<std::string> other_names, st
 
 std::vector<DecoderType> query_types() {
   const std::string queries = "boxes [1,n,4] and scores [1,n,classes]";
-  DecoderType rows = row_type("RT-DETR", {"rtdetr", "rt_detr", "rt-detrv2", "rtdetrv2"}, "[1,n,4+labels]",
+  DecoderType rows = row_type("RT-DETR", {"rtdetr", "rt_detr", "rt-detrv2", "rtdetrv2"}, "[1,n,4+labels] or [1,n,6]",
                               {fits_queries, decode_queries, true, true, true});
   DecoderType pairs = pair_type(
       "RF-DETR",

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The types whose functions are public: masks, points, turned boxes, anomalies, texts.
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -157,6 +160,51 @@ bool read_maps(const DecodeOptions& options, std::span<const Tensor> outputs, co
   return false;
 }
 
+/// A model of landmarks of MediaPipe: the numbers of all points, and how many each has.
+struct Landmarks {
+  std::size_t numbers, step;
+  bool has_logit;  ///< The presence of the object is a logit.
+};
+constexpr Landmarks kLandmarks[] = {{63, 3, false}, {1404, 3, true}, {1434, 3, true}, {195, 5, false}};
+
+const Landmarks* landmarks_in(const TensorInfo& output) {
+  const auto is_it = [&](const Landmarks& one) {
+    return is_real(output.type) && checked_element_count(output.shape) == one.numbers && !output.shape.empty() &&
+           output.shape.back() == one.numbers;
+  };
+  const auto found = std::find_if(std::begin(kLandmarks), std::end(kLandmarks), is_it);
+  return found == std::end(kLandmarks) ? nullptr : &*found;
+}
+
+float sigmoid_of(float logit) { return 1 / (1 + std::exp(-logit)); }
+
+/// Points in pixels of the input, of which z stays behind; the score of each is its visibility, or the presence of the object, which
+/// the first output of one number is. @source MediaPipe's graphs for hands, faces and poses
+bool read_landmarks(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
+  std::vector<TensorInfo> infos;
+  const Tensor& output = first_output(outputs, infos, landmarks_in);
+  const Landmarks& kind = *landmarks_in(infos[static_cast<std::size_t>(&output - outputs.data())]);
+  std::vector<float> scratch, one;
+  float presence = 1;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!is_real(infos[i].type) || checked_element_count(infos[i].shape) != 1u) continue;
+    presence = *floats(outputs[i], one);
+    if (kind.has_logit) presence = sigmoid_of(presence);
+    break;
+  }
+  if (!(presence >= options.confidence_threshold && presence <= 1)) return false;
+  const float* values = floats(output, scratch);
+  Tensor made(ElementType::kF32, Shape{kind.numbers / kind.step, 3});
+  auto* number = made.data<float>();
+  for (std::size_t k = 0; k < kind.numbers; k += kind.step) {
+    if (!std::isfinite(values[k] + values[k + 1])) return false;
+    const Box at = to_frame(options, {values[k], values[k + 1], values[k], values[k + 1]});
+    *number++ = at.x1, *number++ = at.y1, *number++ = kind.step == 5 ? sigmoid_of(values[k + 3]) : presence;
+  }
+  add_points(std::move(made), target, target.parent);
+  return false;
+}
+
 }  // namespace
 
 std::vector<DecoderType> mask_types() {
@@ -177,6 +225,11 @@ std::vector<DecoderType> point_types() {
                     "[1,4+labels+3*points,n] (or [1,n,6+3*points] with suppression inside)", fits_posed, read_posed),
       function_type("Heatmaps", {"keypoints", "keypoint_detection", "simcc", "rtmpose"},
                     "[1,points,h,w], or [1,points,k*width] and [1,points,k*height]", fits_points, read_maps),
+      function_type(
+          "MediaPipe-landmarks", {"mediapipe_landmarks", "face_mesh", "hand_landmarks", "pose_landmarks"},
+          "63 (hands), 1404 or 1434 (faces) or 195 (poses) numbers, and perhaps the presence of the object,",
+          [](const DecodeOptions&, std::span<const TensorInfo> outputs) { return any_output(outputs, landmarks_in); },
+          read_landmarks),
       function_type("YOLOv8-obb", {"yolov8_obb", "yolo11-obb", "yolo26-obb"},
                     "[1,4+labels+1,n] (or [1,n,7] with suppression inside)", fits_turned, read_turned),
   };

@@ -467,6 +467,24 @@ TEST(CallsOfElements, StopThePipelineWithoutWaitingForTheirOwnThread) {
   EXPECT_THAT(acting.pipeline().failures(), IsEmpty());
 }
 
+TEST(CallsOfElements, AreRefusedToWaitForTheirOwnPipeline) {
+  std::atomic<Code> code{Code::kOk};
+  Acting acting([&](Pipeline& pipeline, std::uint32_t) {
+    EXPECT_TRUE(pipeline.is_own_thread());
+    EXPECT_FALSE(pipeline.wait(Clock::now())) << "to ask is no wait";
+    try {
+      pipeline.wait(Deadline::max());
+    } catch (const Error& error) {
+      code = error.code();
+    }
+    pipeline.stop(soon());
+  });
+  EXPECT_TRUE(acting.pipeline().wait(Clock::now() + 10s));
+  EXPECT_FALSE(acting.pipeline().is_own_thread());
+  EXPECT_EQ(code, Code::kFailedPrecondition);
+  EXPECT_THAT(acting.pipeline().failures(), IsEmpty());
+}
+
 TEST(CallsOfElements, RemoveTheSourceOfTheirOwnFrame) {
   std::atomic<int> removed{-1};
   Acting acting([&](Pipeline& pipeline, std::uint32_t stream) {

@@ -2,6 +2,7 @@
 // The element "aggregate": joins what branches of one stream found into one frame again.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,8 +12,10 @@
 #include <vector>
 
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/placement.hpp>
 #include <tenon/elements/internal/basic.hpp>
-#include <tenon/elements/internal/moved_places.hpp>
+#include <tenon/elements/moved_places.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -53,6 +56,10 @@ class Aggregate final : public Transform {
     if (branch != 0) branches_.at(branch - 1).has_ended = true;
     emit_done(output);
   }
+  void skip_branch(std::uint32_t, std::uint32_t branch, std::int64_t until_ns, Output& output) override {
+    if (branch != 0) branches_.at(branch - 1).skips_until_ns = until_ns;
+    emit_done(output);
+  }
   void end(std::uint32_t, Output& output) override {
     for (Branch& branch : branches_) branch.has_ended = true;
     emit_done(output);
@@ -87,6 +94,7 @@ class Aggregate final : public Transform {
     std::deque<Result> ahead = {};
     std::uint64_t next =
         0;  ///< The number of the first frame that the branch may still bring: a branch keeps their order.
+    std::int64_t skips_until_ns = kNoTimestamp;  ///< It brings no frames before this time.
     bool has_ended = false;
   };
 
@@ -113,6 +121,7 @@ class Aggregate final : public Transform {
                   static_cast<float>(item.frame.info().upright_width_px()),
                   static_cast<float>(item.frame.info().upright_height_px())};
     item.frame = {};
+    if (result.key.timestamp_ns < branch.skips_until_ns) branch.skips_until_ns = kNoTimestamp;  // It began anew.
     for (std::size_t i = branch.next > first_ ? branch.next - first_ : 0; i < frames_.size(); ++i) {
       if (!(frames_[i].key == result.key)) continue;
       join(frames_[i].item.frame, result);
@@ -126,21 +135,77 @@ class Aggregate final : public Transform {
     branch.ahead.push_back(std::move(result));
   }
 
-  /// Adds what the branch found, at the places of the frame's own size.
+  /// Adds what the branch found, at its places in the frame.
   static void join(Frame& frame, const Result& result) {
     if (!result.known) return;
-    const float width = static_cast<float>(frame.info().upright_width_px());
-    const float height = static_cast<float>(frame.info().upright_height_px());
+    const double width = frame.info().upright_width_px(), height = frame.info().upright_height_px();
     metadata::Collection& all = metadata::of(frame);
-    if (width == result.width && height == result.height) return all.merge(*result.known);
-    const auto moved = result.known->copy();
-    const float by_x = width / result.width, by_y = height / result.height;
-    move_places(*moved, [&](float& x, float& y) { x *= by_x, y *= by_y; });
+    const metadata::Placement here = placement_of(all, width, height),
+                              there = placement_of(*result.known, result.width, result.height);
+    if (here == there && width == result.width && height == result.height) return all.merge(*result.known);
+    // Both were made of one picture, perhaps of different sizes of it.
+    const metadata::Affine scaled{0, here.width_px / there.width_px, 0, 0, 0, here.height_px / there.height_px};
+    const metadata::Affine way = there.map.then(scaled).then(here.map.inverse());
+    std::shared_ptr<metadata::Collection> moved = result.known->copy();
+    for (const auto& placement : moved->all<metadata::Placement>()) moved->remove(placement.id);
+    move_places(*moved, [&](float& at_x, float& at_y) {
+      const double x = at_x, y = at_y;
+      at_x = static_cast<float>(way.x(x, y)), at_y = static_cast<float>(way.y(x, y));
+    });
+    if (const Rotation turn = turn_of(way); turn != Rotation::kNone) turn_contents(*moved, turn);
+    if (!(here.map == metadata::Affine{}))
+      moved = moved->cropped({0, 0, static_cast<float>(width), static_cast<float>(height)});
+    if (!(there.map == metadata::Affine{})) complete(*moved, all, area_of(way, result.width, result.height));
     all.merge(*moved);
   }
 
+  /// The part of the frame that a picture of these extents shows.
+  static metadata::Box area_of(const metadata::Affine& way, double width, double height) {
+    const auto [left, right] = std::minmax({way.x(0, 0), way.x(width, height)});
+    const auto [top, bottom] = std::minmax({way.y(0, 0), way.y(width, height)});
+    return {static_cast<float>(left), static_cast<float>(top), static_cast<float>(right), static_cast<float>(bottom)};
+  }
+
+  /// What was known before a branch cut its picture may be there in part only, and is then as the frame has it.
+  static void complete(metadata::Collection& found, const metadata::Collection& all, const metadata::Box& seen) {
+    const auto part_of = [&](const metadata::Box& whole) {
+      return metadata::Box{std::max(whole.x1, seen.x1), std::max(whole.y1, seen.y1), std::min(whole.x2, seen.x2),
+                           std::min(whole.y2, seen.y2)};
+    };
+    const auto objects = all.all<metadata::Detection>();
+    for (const auto& each : found.all<metadata::Detection>()) {
+      for (const auto& whole : objects) {
+        metadata::Detection part = *whole.value;
+        part.box = part_of(part.box);
+        if (!part.same_as(*each.value)) continue;
+        part = *each.value;
+        part.box = whole->box;
+        found.replace(each.id, std::move(part));
+        break;
+      }
+    }
+    const auto masks = all.all<metadata::Segmentation>();
+    for (const auto& each : found.all<metadata::Segmentation>()) {
+      for (const auto& whole : masks) {
+        if (whole.id != each.id || whole->labels != each->labels || whole->mask.shape().size() != 2) continue;
+        // A cut leaves whole cells of the mask.
+        const metadata::Box part = part_of(whole->box);
+        const float wide = (whole->box.x2 - whole->box.x1) / static_cast<float>(whole->mask.shape()[1]),
+                    high = (whole->box.y2 - whole->box.y1) / static_cast<float>(whole->mask.shape()[0]);
+        if (std::abs(part.x1 - each->box.x1) <= wide && std::abs(part.x2 - each->box.x2) <= wide &&
+            std::abs(part.y1 - each->box.y1) <= high && std::abs(part.y2 - each->box.y2) <= high)
+          found.replace(each.id, metadata::Segmentation(*whole.value));
+      }
+    }
+  }
+
   void emit_done(Output& output) {
-    const auto has_passed = [this](const Branch& branch) { return branch.has_ended || branch.next > first_; };
+    const auto has_passed = [this](const Branch& branch) {
+      const std::int64_t time = frames_.front().key.timestamp_ns;
+      const bool is_left_out =
+          branch.skips_until_ns != kNoTimestamp && time != kNoTimestamp && time < branch.skips_until_ns;
+      return branch.has_ended || branch.next > first_ || is_left_out;
+    };
     const auto now = frames_.empty() ? Clock::time_point{} : Clock::now();
     while (!frames_.empty() &&
            (frames_.front().since + patience_ <= now || std::all_of(branches_.begin(), branches_.end(), has_passed))) {

@@ -18,7 +18,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/placement.hpp>
 #include <tenon/elements/callback.hpp>
+#include <tenon/elements/picture_change.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/registry.hpp>
 #include <tenon/tests/support/error_of.hpp>
@@ -329,6 +331,116 @@ TEST(Aggregate, PlacesFollowTheSizeOfThePicture) {
   ASSERT_EQ(found.size(), 2u) << "the car is the same one";
   EXPECT_EQ(found[1]->box, (metadata::Box{16, 12, 32, 24}));
   EXPECT_EQ(out.frames[0].info().width_px, 32u);
+}
+
+/// The part of 16x12 at (4, 4), as large as the whole.
+Frame part_of(const Frame& whole) {
+  Frame part = Frame::allocate({kGray8, 32, 24});
+  VideoConvertParams::carry(whole, {4, 4, 16, 12}, part);
+  return part;
+}
+
+TEST(Aggregate, PlacesInAPartAreThoseInTheWhole) {
+  const auto joins = element({});
+  Out out;
+  Frame whole = picture(0);  // The car is in the part by half.
+  Tensor mask(ElementType::kU8, {10, 8});
+  std::fill_n(mask.data<std::uint8_t>(), 80, std::uint8_t{1});
+  metadata::of(whole).add(metadata::Segmentation{{1, 2, 9, 12}, mask, {}}, metadata::of(whole).all<Detection>()[0].id);
+  Frame part = part_of(whole);
+  metadata::Collection& known = metadata::of(part);
+  ASSERT_EQ(known.all<Detection>()[0]->box, (metadata::Box{0, 0, 10, 16}));
+  known.add(Classification{"red", 0, 1, "colours"}, known.all<Detection>()[0].id);
+  known.add(Detection{{8, 6, 16, 12}, "bus", 1, 0.25f});
+  Frame copy = Frame::allocate({kGray8, 32, 24});
+  copy.set_timestamp_ns(0);
+  metadata::set(copy, metadata::find(whole)->copy());
+  joins->process(on(0, std::move(copy)), out);
+  joins->process(on(1, std::move(part)), out);
+  ASSERT_EQ(out.frames.size(), 1u);
+  const auto all = metadata::find(out.frames[0]);
+  const auto found = all->all<Detection>();
+  ASSERT_EQ(found.size(), 2u) << "the car is the same one";
+  EXPECT_EQ(found[0]->box, (metadata::Box{1, 2, 9, 12})) << "and whole";
+  EXPECT_EQ(all->of<Classification>(found[0].id).size(), 1u);
+  EXPECT_EQ(all->all<metadata::Segmentation>().size(), 1u);
+  EXPECT_EQ(found[1]->box, (metadata::Box{8, 7, 12, 10}));
+  EXPECT_FALSE(all->first<metadata::Placement>());
+}
+
+TEST(Aggregate, ThePartMayBeWhatGoesOn) {
+  const auto joins = element({});
+  Out out;
+  Frame whole = picture(0);
+  Frame part = part_of(whole);
+  metadata::of(whole).add(Detection{{8, 7, 12, 10}, "bus", 1, 0.25f});
+  metadata::of(whole).add(Detection{{24, 18, 32, 24}, "truck", 2, 0.25f});
+  joins->process(on(0, std::move(part)), out);
+  joins->process(on(1, std::move(whole)), out);
+  ASSERT_EQ(out.frames.size(), 1u);
+  const auto found = metadata::find(out.frames[0])->all<Detection>();
+  ASSERT_EQ(found.size(), 2u) << "the truck is beside the part";
+  EXPECT_EQ(found[1]->box, (metadata::Box{8, 6, 16, 12}));
+}
+
+TEST(Aggregate, BranchesOfAPartAreInTheSamePlace) {
+  const auto joins = element({});
+  Out out;
+  const Frame whole = picture(0);
+  Frame part = Frame::allocate({kGray8, 32, 24});
+  VideoConvertParams::carry(whole, {7, 9, 23, 13}, part);  // Ratios whose inverses are not exact.
+  Frame same = Frame::allocate({kGray8, 32, 24});
+  same.set_timestamp_ns(0);
+  metadata::set(same, metadata::find(part)->copy());
+  metadata::of(same).add(Detection{{-2, 4, 6, 12}, "bus", 1, 0.25f});
+  joins->process(on(0, std::move(part)), out);
+  joins->process(on(1, std::move(same)), out);
+  ASSERT_EQ(out.frames.size(), 1u);
+  const auto found = metadata::find(out.frames[0])->all<Detection>();
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[found.size() - 1]->box, (metadata::Box{-2, 4, 6, 12})) << "nothing was cut";
+  EXPECT_EQ(metadata::find(out.frames[0])->all<metadata::Placement>().size(), 1u);
+}
+
+TEST(Aggregate, ABranchMayCutItsPictures) {
+  Description description;
+  description.name = "cut";
+  description.role = Role::kTransform;
+  struct Cut final : Transform {
+    StreamInfo open(std::uint32_t, const StreamInfo& in) override { return in; }
+    void process(Item item, Output& output) override {
+      item.frame = part_of(item.frame);
+      metadata::of(item.frame).add(Detection{{8, 6, 16, 12}, "bus", 1, 0.25f});
+      output.emit(std::move(item));
+    }
+  };
+  NodeSpec cut = node_of(
+      {description, [](const Parameters&, const Environment&) -> AnyElement { return std::make_unique<Cut>(); }});
+  cut.from = {"empty"};
+  std::atomic<int> right = 0;
+  // Frames of this source have no metadata of their own.
+  PipelineSpec spec{{{"test", "empty", {{"frames", "5"}, {"width", "32"}, {"height", "24"}}},
+                     {"identity", "left", {}, {"empty"}},
+                     cut,
+                     aggregate({"left", "cut"}),
+                     node_of(sink_of("seen", [&](std::uint32_t, const Frame& frame) {
+                       const auto found = metadata::find(frame)->all<Detection>();
+                       right += found.size() == 1 && found[0]->box == metadata::Box{8, 7, 12, 10};
+                     }))}};
+  run(spec);
+  EXPECT_EQ(right, 5);
+}
+
+TEST(Aggregate, AGapIsNotWaitedFor) {
+  const auto joins = element({}, 3);
+  Out out;
+  joins->skip_branch(0, 1, 2, out);  // Before its frames.
+  for (const std::int64_t time : {0, 1, 2}) joins->process(on(0, picture(time)), out);
+  EXPECT_TRUE(out.frames.empty());
+  joins->skip_branch(0, 2, 10, out);
+  EXPECT_EQ(out.frames.size(), 2u);
+  joins->process(on(1, picture(2)), out);
+  EXPECT_EQ(out.frames.size(), 3u);
 }
 
 TEST(Aggregate, PicturesOfOtherBranchesAreReleased) {

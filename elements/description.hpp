@@ -51,6 +51,8 @@ struct Description {
   /// For a transform that is not shared: it joins the branches of a stream, which come on several paths, into one (Item::branch). It has
   /// a thread. It opens with the first branch, and what others bring before waits.
   bool joins_branches = false;
+  /// For a sink that is a PacketSink.
+  bool takes_packets = false;
   /// Null: it reads and writes none. A pipeline refuses to write over what it reads.
   FilesOf files = {};
 };

@@ -96,7 +96,8 @@ class TENON_API Element {
   /// source's node and the number of the frame in it) and a metadata::ReferenceTime of the clock "unix": when it was read.
   virtual bool wants_origin() const { return false; }
   /// Makes calls that wait end soon with kCancelled. Calls that come after it end in the same way: the element is not
-  /// opened again. end() and finish() still come, and complete what needs no wait. @thread any, also during any other member.
+  /// opened again, but for a sink after Sink::resume(). end() and finish() still come, and complete what needs no wait.
+  /// @thread any, also during any other member.
   virtual void interrupt() noexcept {}
 
  protected:
@@ -143,6 +144,8 @@ class TENON_API Transform : public Element {
   virtual void end(std::uint32_t /*stream*/, Output&) {}
   /// For elements that join branches: no more comes of the stream on this branch, while others go on. Not called for the last one.
   virtual void end_branch(std::uint32_t /*stream*/, std::uint32_t /*branch*/, Output&) {}
+  /// For elements that join branches: no frame before this time comes of the stream on this branch any more.
+  virtual void skip_branch(std::uint32_t /*stream*/, std::uint32_t /*branch*/, std::int64_t /*until_ns*/, Output&) {}
 };
 
 /// Changes frames, or adds to them. One frame comes out for each that goes in.
@@ -166,6 +169,9 @@ class TENON_API Sink : public Element {
   virtual void end(std::uint32_t /*stream*/) {}
   /// All streams have ended, or the pipeline was stopped: files are completed. @errors The message names what could not be completed.
   virtual void finish() {}
+  /// For hosts that let streams begin again after interrupt(), which holds no longer then. They are opened again; numbers of files and
+  /// connections go on. @thread while no other member runs, after end() of all streams.
+  virtual void resume() {}
 };
 
 }  // namespace elements

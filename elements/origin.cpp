@@ -22,6 +22,11 @@ bool origin_is_wanted(const Node& source, std::uint32_t stream) {
   });
 }
 
+bool branches_meet_behind(const Node& source, std::uint32_t stream) {
+  return walk_downstream(
+      source, stream, [](const Node& node, std::uint32_t) { return node.branches() > 1 ? Walk::kFound : Walk::kGoOn; });
+}
+
 void add_origin(Message& frame, const std::string& source, std::uint64_t number) {
   const auto known = frame.audio ? frame.audio.find_metadata() : metadata::find(frame.frame);
   const auto made = known ? known->copy() : std::make_shared<metadata::Collection>();

@@ -15,8 +15,8 @@
 #include <tenon/core/frame_layout.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/orientation.hpp>
-#include <tenon/elements/internal/moved_places.hpp>
 #include <tenon/elements/internal/text.hpp>
+#include <tenon/elements/moved_places.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -198,8 +198,11 @@ void VideoConvertParams::carry(const Frame& source, const Part& used, Frame& res
   const auto at = [](std::uint32_t value) { return static_cast<float>(value); };
   const Area<float> seen = upright_area<float>({at(used.x), at(used.y), at(used.width), at(used.height)}, from.rotation,
                                                at(from.width_px), at(from.height_px));
-  const std::shared_ptr<metadata::Collection> scaled =
-      is_all ? found->copy() : found->cropped({seen.x, seen.y, seen.x + seen.width, seen.y + seen.height});
+  std::shared_ptr<metadata::Collection> scaled = found->copy();
+  if (!is_all) {
+    keep_placement(*scaled, from);
+    scaled = scaled->cropped({seen.x, seen.y, seen.x + seen.width, seen.y + seen.height});
+  }
   float x = static_cast<float>(result.info().width_px) / static_cast<float>(used.width);
   float y = static_cast<float>(result.info().height_px) / static_cast<float>(used.height);
   if (is_quarter_turn(from.rotation)) std::swap(x, y);

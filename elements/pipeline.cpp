@@ -14,6 +14,7 @@
 
 #include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/core/new_thread.hpp>
 #include <tenon/core/stream_time.hpp>
 #include <tenon/elements/internal/added_source.hpp>
@@ -28,6 +29,7 @@ namespace elements {
 namespace {
 
 using detail::add_origin;
+using detail::branches_meet_behind;
 using detail::Lane;
 using detail::Message;
 using detail::Node;
@@ -121,7 +123,7 @@ class Pipeline::Engine final : public detail::Host {
   }
 
   bool remove_source(const std::string& name, Deadline deadline) {
-    if (g_own_engine == this) deadline = Clock::now();  // The end of the stream may wait for this thread.
+    if (is_own_thread()) deadline = Clock::now();  // The end of the stream may wait for this thread.
     std::unique_lock lock(mutex_);
     const auto added = std::find_if(added_.begin(), added_.end(),
                                     [&](const Added& one) { return one.is_taken() && one.plan->spec.name == name; });
@@ -159,7 +161,13 @@ class Pipeline::Engine final : public detail::Host {
     return all;
   }
 
+  bool is_own_thread() const noexcept { return g_own_engine == this; }
+
   bool wait(Deadline deadline) {
+    if (is_own_thread() && deadline > Clock::now())
+      throw Error(Code::kFailedPrecondition,
+                  "an element waits for the pipeline that it is in, and so for itself: stop() asks for the end, and "
+                  "returns at once there");
     std::unique_lock lock(mutex_);
     const bool stays = spec_.more_sources > 0 && has_started_;
     return all_done_.wait_until(lock, deadline, [&] { return running_ == 0 && (!stays || stopping_); });
@@ -167,7 +175,7 @@ class Pipeline::Engine final : public detail::Host {
 
   void stop(Deadline deadline) {
     request_stop();
-    if (g_own_engine == this) return;  // A thread cannot wait for its own end.
+    if (is_own_thread()) return;  // A thread cannot wait for its own end.
     if (!wait(deadline)) {
       is_interrupted_ = true;
       const std::lock_guard lock(mutex_);
@@ -565,7 +573,7 @@ class Pipeline::Engine final : public detail::Host {
       state_of(stream).is_open = true;
     }
     lane.pass_on(Message::Kind::kBegin, stream, std::make_shared<const StreamInfo>(info));
-    const bool tells_origin = origin_is_wanted(node, stream);
+    const bool tells_origin = origin_is_wanted(node, stream), has_branches = branches_meet_behind(node, stream);
     time.begin_again();
     auto silent_until = Clock::now() + spec_.patience;
     while (is_wanted(lane, stream)) {
@@ -581,6 +589,7 @@ class Pipeline::Engine final : public detail::Host {
       next.born = Clock::now();
       move_on(time, next, info);
       if (tells_origin) add_origin(next, node.plan->spec.name, lane.frames_out);
+      if (has_branches && !info.is_audio()) metadata::of(next.frame);  // For the placement of what is cut from it.
       restarts.had_frame(next.born);
       lane.trace(begin, next.born);
       lane.busy_ns.fetch_add((next.born - begin).count(), std::memory_order_relaxed);
@@ -617,6 +626,7 @@ Pipeline::Pipeline(const PipelineSpec& spec) : engine_(std::make_unique<Engine>(
 Pipeline::~Pipeline() = default;
 void Pipeline::start() { engine_->start(); }
 bool Pipeline::wait(Deadline deadline) { return engine_->wait(deadline); }
+bool Pipeline::is_own_thread() const noexcept { return engine_->is_own_thread(); }
 void Pipeline::stop(Deadline deadline) { engine_->stop(deadline); }
 const PipelinePlan& Pipeline::plan() const { return engine_->plan(); }
 std::uint32_t Pipeline::add_source(const NodeSpec& source, const std::string& like) {

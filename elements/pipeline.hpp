@@ -67,7 +67,10 @@ class TENON_API Pipeline {
   /// Starts all threads. Each source opens in its own thread, so errors of opening are among failures().
   void start();
   /// Waits until every stream has ended and every sink is finished. @return False: the deadline came first.
+  /// @errors kFailedPrecondition: an element waits for its own pipeline, and so for itself; a deadline that is over only asks.
   bool wait(Deadline deadline);
+  /// Whether the caller is a thread of this pipeline, as its elements' calls are.
+  bool is_own_thread() const noexcept;
   /// Makes the sources stop reading. Frames in flight are finished until `deadline`; then they are dropped (NodeStats::dropped), calls
   /// that wait are interrupted, and the elements get the ends of their streams: a file is whole with the frames that were written to it.
   /// Returns when all threads have ended. An element that calls it from a thread of the pipeline only asks for the end:

@@ -16,6 +16,10 @@ namespace analysis {
 namespace {
 
 constexpr int kPatience = 30;  ///< Frames with objects and without embeddings after which that is said.
+/// Numbers of one embedding, and of the embeddings of a frame, where an object without one has as many. Models for re-identification give
+/// some thousand; frames of another process, where nothing is believed, may bring millions beside thousands of objects.
+constexpr std::size_t kMaxLength = 16'384;
+constexpr std::size_t kMaxNumbers = std::size_t{16} << 20;
 
 vision::TrackerOptions options_from(const Parameters& given) {
   vision::TrackerOptions options;
@@ -123,7 +127,7 @@ void Track::add_expected(Frame& frame) {
 
 /// The embeddings that belong to the objects: tensors of format "embedding". An object without one gets zeros, which say nothing. If
 /// there is none in the first frames with objects, a remark in the metadata says so once.
-/// @errors kFailedPrecondition: embeddings of two lengths.
+/// @errors kFailedPrecondition: embeddings of two lengths; kResourceExhausted: more than kMaxLength or kMaxNumbers.
 vision::Appearance Track::looks_of(Frame& frame, const metadata::Collection& known,
                                    const std::vector<metadata::Entry<metadata::Detection>>& objects) {
   std::size_t length = 0;
@@ -138,6 +142,12 @@ vision::Appearance Track::looks_of(Frame& frame, const metadata::Collection& kno
     if (object == objects.end()) continue;
     const std::size_t count = element_count(values.shape());
     if (length == 0) {
+      if (count > kMaxLength || count > kMaxNumbers / objects.size())
+        throw Error(Code::kResourceExhausted, owner_ + ": " + std::to_string(objects.size()) +
+                                                  " objects with an embedding of " + std::to_string(count) +
+                                                  " numbers, expected at most " + std::to_string(kMaxLength) +
+                                                  " numbers for an object and " + std::to_string(kMaxNumbers) +
+                                                  " for all; give track the output of a model for re-identification");
       length = count;
       looks_.assign(objects.size() * length, 0);
     }

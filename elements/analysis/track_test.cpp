@@ -217,6 +217,21 @@ TEST(TrackElement, SaysWhatIsWrongWithEmbeddings) {
   EXPECT_EQ(remarks, 1u);
 }
 
+/// Frames of another process bring what it likes: each object has as many numbers as the one that has an embedding.
+TEST(TrackElement, RefusesEmbeddingsThatFillTheMemory) {
+  const auto answer = [](std::size_t objects, std::size_t numbers) {
+    Frame frame = person(100, std::vector<float>(numbers, 1));
+    for (std::size_t i = 1; i < objects; ++i)
+      metadata::of(frame).add(metadata::Detection{{0, 0, 1, 1}, "person", 0, 0.1f, -1});
+    return error_of([&] { track({{"appearance", "true"}})->process(0, frame); }, Code::kResourceExhausted);
+  };
+  EXPECT_THAT(answer(1, 4'000'000),
+              ::testing::HasSubstr("'follow' (track): 1 objects with an embedding of 4000000 numbers, "
+                                   "expected at most 16384 numbers for an object"));
+  EXPECT_THAT(answer(2000, 16'000), ::testing::HasSubstr("2000 objects with an embedding of 16000 numbers"));
+  EXPECT_EQ(id_after(*track({{"appearance", "true"}}), person(100, std::vector<float>(16'384, 1))), 1);
+}
+
 /// A pattern without repetition, seen by a camera that has moved to the left by `x`.
 Frame view(int x) {
   Frame frame = Frame::allocate({kGray8, 640, 360});

@@ -44,8 +44,12 @@ class CpuConverter final : public Transform {
     const VideoConvertParams::Part part = params_.part_of(in);
     const FrameInfo info = params_.result_of(in);
     Frame source = on_host_.map(item.frame);
-    if (part.width != in.width_px || part.height != in.height_px)
-      source = tenon::crop(source, part.x, part.y, part.width, part.height);
+    if (part.width != in.width_px || part.height != in.height_px) {
+      Frame cut = tenon::crop(source, part.x, part.y, part.width, part.height);
+      VideoConvertParams::carry(source, part,
+                                cut);  // With its place in the source, whose own metadata others may have.
+      source = std::move(cut);
+    }
     if (!(source.info() == info)) source = converted(source, info);
     output.emit({item.stream, std::move(source)});
   }

@@ -14,6 +14,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/orientation.hpp>
+#include <tenon/core/placement.hpp>
 #include <tenon/elements/picture_change.hpp>
 #include <tenon/elements/registry.hpp>
 #include <tenon/elements/testing/run.hpp>
@@ -186,6 +187,11 @@ TEST(Convert, MovesBoxesOfTurnedPicturesAsTheyLie) {
     // In the crop it is the stored pixel (4, 4) of 8x16, upright (11, 4).
     const metadata::Box wanted = scaled ? metadata::Box{22, 8, 24, 10} : metadata::Box{11, 4, 12, 5};
     EXPECT_EQ(object->box, wanted) << scaled;
+    EXPECT_FALSE(metadata::find(turned)->first<metadata::Placement>()) << "the frame that went in is changed";
+    const auto placement = metadata::find(part)->first<metadata::Placement>();
+    ASSERT_TRUE(placement);
+    EXPECT_EQ(placement->map.x(wanted.x1, wanted.y1), 11);
+    EXPECT_EQ(placement->map.y(wanted.x1, wanted.y1), 40);
   }
 }
 

@@ -242,7 +242,9 @@ TEST_F(FileSink, AStopWhileMuchIsQueuedLeavesAWholeFile) {
     sink.queue = QueueOptions{100'000};
     Pipeline pipeline({{test("0"), sink}});
     pipeline.start();
-    while (pipeline.stats()[1].queued < 2000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (pipeline.stats()[1].queued < 2000 || pipeline.stats()[1].frames_in == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     pipeline.stop(Clock::now());
     const NodeStats stats = pipeline.stats()[1];
     EXPECT_GT(stats.dropped, 0u) << "all was written in time, and this is no trial";

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sink "record": writes what came before, during and after events into files, as the packets that the source read.
 #include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -17,6 +20,7 @@
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/numbered_path.hpp>
 #include <tenon/elements/internal/text.hpp>
+#include <tenon/elements/packet_sink.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/packets.hpp>
@@ -67,7 +71,7 @@ std::vector<What> events_of(const Parameters& given) {
   return events;
 }
 
-class RecordSink final : public Sink {
+class RecordSink final : public PacketSink {
  public:
   RecordSink(const Parameters& given, const Environment& environment)
       : owner_(given.owner()),
@@ -79,7 +83,8 @@ class RecordSink final : public Sink {
         most_ns_(nanoseconds(given, "segment_s")),
         most_bytes_(static_cast<std::uint64_t>(given.integer("segment_mb")) << 20),
         most_files_(static_cast<std::size_t>(given.integer("files"))),
-        paths_(given, environment, "recording") {
+        paths_(given, environment, "recording"),
+        own_(std::make_shared<av::PacketRing>(std::chrono::nanoseconds(before_ns_) + kOwnKeep, kOwnBytes)) {
     if (!packet_) throw Error(Code::kResourceExhausted, owner_ + ": no memory for a packet", "av_packet_alloc", 0);
   }
 
@@ -87,24 +92,65 @@ class RecordSink final : public Sink {
 
   void write(std::uint32_t, const Frame& frame) override {
     const auto known = metadata::find(frame);
-    const auto packets = known ? known->first<av::Packets>() : nullptr;
-    if (!packets)
+    const auto given = known ? known->first<av::Packets>() : nullptr;
+    const std::uint64_t own = own_->stream().generation;
+    if (!given && own == 0)
       throw Error(Code::kFailedPrecondition, owner_ +
                                                  ": frames come without the packets that they were decoded from; let "
                                                  "the source 'file' keep them (keep_s=10), with no mosaic between");
-    if (ring_ != packets->ring || generation_ != packets->generation) {
+    const av::Packets packets = given ? *given : av::Packets{own_, own, frame.timestamp_ns()};
+    if (packets.time_ns == kNoTimestamp)
+      throw Error(Code::kInvalidArgument, owner_ + ": a frame has no time, so its packets are not known");
+    if (ring_ != packets.ring || generation_ != packets.generation) {
       stop();
-      ring_ = packets->ring;
-      generation_ = packets->generation;
+      ring_ = packets.ring;
+      generation_ = packets.generation;
       frame_ns_.reset();
     }
+    static const metadata::Collection none;
     try {
-      look(*known, packets->time_ns);
+      look(known ? *known : none, packets.time_ns);
     } catch (...) {
       file_.reset();  // This removes the temporary file.
       end_ns_.reset();
       throw;
     }
+  }
+
+  void begin_packets(const EncodedStream& stream) override {
+    const AVCodecDescriptor* const codec = avcodec_descriptor_get_by_name(stream.codec.c_str());
+    if (!codec)
+      throw Error(Code::kUnimplemented, owner_ + ": this FFmpeg does not know packets of " + in_quotes(stream.codec));
+    const std::unique_ptr<AVFormatContext, void (*)(AVFormatContext*)> format(avformat_alloc_context(),
+                                                                              &avformat_free_context);
+    AVStream* const made = format ? avformat_new_stream(format.get(), nullptr) : nullptr;
+    if (!made) throw Error(Code::kResourceExhausted, owner_ + ": no memory for a stream", "avformat_new_stream", 0);
+    AVCodecParameters& all = *made->codecpar;
+    all.codec_type = AVMEDIA_TYPE_VIDEO;
+    all.codec_id = codec->id;
+    all.width = static_cast<int>(stream.width_px), all.height = static_cast<int>(stream.height_px);
+    if (!stream.header.empty()) {
+      all.extradata = static_cast<std::uint8_t*>(av_mallocz(stream.header.size() + AV_INPUT_BUFFER_PADDING_SIZE));
+      if (!all.extradata) throw Error(Code::kResourceExhausted, owner_ + ": no memory for headers", "av_mallocz", 0);
+      std::copy(stream.header.begin(), stream.header.end(), all.extradata);
+      all.extradata_size = static_cast<int>(stream.header.size());
+    }
+    made->time_base = {1, 1'000'000'000};
+    own_->begin(*made);
+  }
+
+  void add_packet(const EncodedPacket& packet) override {
+    const av::PacketPtr made(av_packet_alloc());
+    if (!made || packet.bytes.size() > INT_MAX || av_new_packet(made.get(), static_cast<int>(packet.bytes.size())) < 0)
+      throw Error(Code::kResourceExhausted,
+                  owner_ + ": no memory for a packet of " + std::to_string(packet.bytes.size()) + " bytes",
+                  "av_new_packet", 0);
+    std::copy(packet.bytes.begin(), packet.bytes.end(), made->data);
+    const auto time_of = [](std::int64_t ns) { return ns == kNoTimestamp ? AV_NOPTS_VALUE : ns; };
+    made->pts = time_of(packet.shown_ns), made->dts = time_of(packet.decoded_ns);
+    made->duration = packet.duration_ns;
+    if (packet.is_key) made->flags |= AV_PKT_FLAG_KEY;
+    own_->add(*made);
   }
 
   void end(std::uint32_t) override {
@@ -216,6 +262,10 @@ class RecordSink final : public Sink {
     complete();
   }
 
+  /// What is kept of packets that the host brings, beside those before an event: decoders and models are behind by so much at most.
+  static constexpr std::chrono::seconds kOwnKeep{10};
+  static constexpr std::size_t kOwnBytes = std::size_t{256} << 20;
+
   const std::string owner_;
   const std::vector<std::string> labels_;
   const std::vector<What> events_;
@@ -224,6 +274,7 @@ class RecordSink final : public Sink {
   const std::uint64_t most_bytes_;
   const std::size_t most_files_;
   NumberedPath paths_;
+  const std::shared_ptr<av::PacketRing> own_;  ///< Packets that come apart from the pictures.
   std::uint32_t stream_ = 0;
   std::shared_ptr<av::PacketRing> ring_;
   std::uint64_t generation_ = 0;
@@ -245,7 +296,7 @@ KnownElement record_sink() {
   KnownElement made{
       {"record",
        "Writes what came before, during and after events into files, as the packets that the source 'file' read "
-       "(keep_s)",
+       "(keep_s); in GStreamer, as those of its pad 'packets'",
        Role::kSink,
        {{"path", "Output files: events/{number}.mkv, or .mp4 or .ts. {number} counts, {stream} is the stream's number",
          std::string("{number}.mkv"), true},
@@ -269,6 +320,7 @@ KnownElement record_sink() {
         return std::make_unique<RecordSink>(given, environment);
       }};
   made.description.files = &NumberedPath::files_before;
+  made.description.takes_packets = true;
   return made;
 }
 

@@ -16,6 +16,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/zones.hpp>
+#include <tenon/elements/packet_sink.hpp>
 #include <tenon/elements/registry.hpp>
 #include <tenon/elements/testing/run.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
@@ -173,6 +174,50 @@ TEST_F(Record, AStreamThatBeginsAgainBeginsAFile) {
   ASSERT_EQ(files().size(), 2u);
   EXPECT_EQ(pictures(folder_.file("000001.mkv")), pictures(clip()));
   EXPECT_GE(pictures(folder_.file("000002.mkv")).size(), 150u);
+}
+
+/// Times of decoding of a file's packets, in milliseconds.
+std::vector<std::int64_t> packet_times(const std::string& path) {
+  AVFormatContext* format = nullptr;
+  std::vector<std::int64_t> times;
+  EXPECT_EQ(avformat_open_input(&format, path.c_str(), nullptr, nullptr), 0) << path;
+  const av::PacketPtr packet(av_packet_alloc());
+  while (format && av_read_frame(format, packet.get()) >= 0) {
+    times.push_back(packet->dts * 1000 * format->streams[0]->time_base.num / format->streams[0]->time_base.den);
+    av_packet_unref(packet.get());
+  }
+  avformat_close_input(&format);
+  return times;
+}
+
+TEST_F(Record, AClockThatGoesBackBeginsAFile) {
+  auto made = std::get<std::unique_ptr<Sink>>(
+      make_element("record", {{"path", folder_.file("{number}.mkv")}}, {"keep", nullptr, {0}}));
+  auto& sink = dynamic_cast<PacketSink&>(*made);
+  sink.begin_packets({"vp8", 64, 48});
+  sink.open(0, {});
+  const std::vector<std::uint8_t> bytes(500, 0x55);
+  // Two seconds, whose clock then is five seconds behind, or an hour ahead.
+  int number = 0;
+  for (const std::int64_t begin_ms : {10'000, 7'000, 3'600'000}) {
+    for (std::int64_t i = 0; i < 50; ++i, ++number) {
+      const std::int64_t time_ns = (begin_ms + i * 40) * 1'000'000;
+      sink.add_packet({bytes, time_ns, time_ns, 40'000'000, number % 10 == 0});
+      Frame frame = Frame::allocate({kGray8, 64, 48});
+      frame.set_timestamp_ns(time_ns);
+      sink.write(0, frame);
+    }
+  }
+  sink.end(0);
+  sink.finish();
+  EXPECT_THAT(files(), ElementsAre("000001.mkv", "000002.mkv", "000003.mkv"));
+  std::size_t count = 0;
+  for (const char* name : {"000001.mkv", "000002.mkv", "000003.mkv"}) {
+    const std::vector<std::int64_t> times = packet_times(folder_.file(name));
+    EXPECT_TRUE(std::is_sorted(times.begin(), times.end())) << name;
+    count += times.size();
+  }
+  EXPECT_EQ(count, 150u);
 }
 
 TEST_F(Record, LeavesNothingUnfinishedWhenTheDiskIsFull) {

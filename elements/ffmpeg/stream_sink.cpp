@@ -82,6 +82,7 @@ class StreamSink final : public Sink {
   }
 
   void interrupt() noexcept override { *cancelled_ = true; }
+  void resume() override { *cancelled_ = false; }
 
  private:
   /// Whether a retry cannot help.

@@ -77,6 +77,7 @@ class GstSink final : public Sink {
   }
 
   void interrupt() noexcept override { *cancelled_ = true; }
+  void resume() override { *cancelled_ = false; }
 
  private:
   /// Starts the launch line for frames of this size. A line that ran for another size is finished first.

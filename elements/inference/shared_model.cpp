@@ -79,6 +79,8 @@ std::shared_ptr<Model> batched(const Model& single, const ModelSettings& setting
   const std::string what = "batch=" + std::to_string(settings.batch) + " of \"" + settings.model + "\": ";
   free_batch(*model);
   PartialShape shape = model->inputs()[0].get_partial_shape();
+  if (shape.rank().is_dynamic() || shape.size() != 4)
+    throw Error(Code::kInvalidArgument, what + "its input " + shape.to_string() + " has no batch");
   shape[0] = Dimension(static_cast<std::int64_t>(settings.batch));
   try {
     model->reshape(shape);

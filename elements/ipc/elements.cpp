@@ -97,6 +97,7 @@ class ProcessSink final : public Sink {
     options_.patience = milliseconds(given.integer("patience_ms"));
     options_.other_users = given.flag("other_users");
     options_.writable = given.flag("writable");
+    options_.metadata = given.flag("metadata");
     options_.policy = given.text("zero_copy") == "require" ? ZeroCopy::kRequire : ZeroCopy::kPrefer;
     options_.ledger = environment.ledger;
     options_.stop = stop_.get_token();
@@ -131,6 +132,12 @@ class ProcessSink final : public Sink {
   }
 
   void interrupt() noexcept override { stop_.request_stop(); }
+  void resume() override {
+    if (!stop_.stop_requested()) return;
+    finish();  // The publisher has the stop; open() makes another. Its subscribers get an end: nothing has died.
+    stop_ = std::stop_source();
+    options_.stop = stop_.get_token();
+  }
 
  private:
   const std::string path_, when_slow_;
@@ -176,6 +183,7 @@ KnownElement process_sink() {
          std::int64_t{2000}, false, 1, 3600000},
         {"other_users", "Also serves processes of other users, if the rights of the socket let them", false},
         {"writable", "Lets the processes write to the pictures", false},
+        {"metadata", "What was found in the pictures goes along", true},
         choice("zero_copy", "Pictures whose memory has no descriptor: require: an error; prefer: they are copied once",
                "prefer", {"require", "prefer"})},
        false,

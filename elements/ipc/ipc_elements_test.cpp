@@ -12,9 +12,11 @@
 #include <thread>
 
 #include <tenon/core/error.hpp>
+#include <tenon/elements/registry.hpp>
 #include <tenon/elements/testing/run.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/ipc/ipc.hpp>
+#include <tenon/tests/support/error_of.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::elements {
@@ -109,6 +111,41 @@ TEST_F(IpcElements, StopSoonWhileAProcessHoldsAllThatItMay) {
   const auto begin = Clock::now();
   served.stop(Clock::now());
   EXPECT_LT(Clock::now() - begin, 2s);
+}
+
+TEST_F(IpcElements, WaitAgainWhereTheStreamBeginsAgain) {
+  const auto sink = std::get<std::unique_ptr<Sink>>(
+      make_element("ipc_sink", {{"socket", socket_}, {"subscribers", "1"}}, {"out", nullptr}));
+  const Frame frame = pool_.acquire(Clock::now() + 10s);
+  sink->open(0, {kInfo, 25});
+  sink->interrupt();
+  error_of([&] { sink->write(0, frame); }, Code::kCancelled);
+  sink->end(0);
+  sink->resume();
+  sink->open(0, {kInfo, 25});
+  bool has_come = false;
+  std::thread reader([&] {
+    tenon::ipc::Subscriber one(socket_, Clock::now() + 10s);
+    has_come = one.read(Clock::now() + 10s).has_value();
+  });
+  EXPECT_NO_THROW(sink->write(0, frame));
+  reader.join();
+  EXPECT_TRUE(has_come);
+}
+
+TEST_F(IpcElements, TellReadersOfTheEndWhereTheStreamBeginsAgain) {
+  const auto sink = std::get<std::unique_ptr<Sink>>(
+      make_element("ipc_sink", {{"socket", socket_}, {"subscribers", "1"}}, {"out", nullptr}));
+  const Frame frame = pool_.acquire(Clock::now() + 10s);
+  sink->open(0, {kInfo, 25});
+  tenon::ipc::Subscriber reader(socket_, Clock::now() + 10s);
+  reader.begin();
+  sink->write(0, frame);
+  EXPECT_TRUE(reader.read(Clock::now() + 10s));
+  sink->interrupt();
+  sink->end(0);
+  sink->resume();
+  EXPECT_NO_THROW(EXPECT_FALSE(reader.read(Clock::now() + 10s))) << "no process has died";
 }
 
 }  // namespace ipc_test

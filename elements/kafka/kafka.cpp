@@ -63,6 +63,7 @@ class KafkaSink final : public Publisher {
                                         "long messages may wait");
   }
   void interrupt() noexcept override { producer_.interrupt(); }
+  void resume() override { producer_.resume(); }
 
  private:
   void send(std::uint32_t stream, std::string line) override {

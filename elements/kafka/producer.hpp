@@ -50,6 +50,7 @@ class Producer {
   /// Waits until all messages are delivered or given up, the deadline has come, or interrupt() was called.
   Report drain(Deadline deadline);
   void interrupt() noexcept { is_interrupted_ = true; }
+  void resume() { is_interrupted_ = false; }
 
  private:
   struct Destroy {

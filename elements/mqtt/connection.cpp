@@ -110,6 +110,11 @@ void Connection::interrupt() noexcept {
   changed_.notify_all();
 }
 
+void Connection::resume() {
+  const std::lock_guard lock(mutex_);
+  is_interrupted_ = false;
+}
+
 void Connection::run() {
   for (;;) {
     {

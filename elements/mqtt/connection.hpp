@@ -58,6 +58,8 @@ class Connection {
   /// Waits until all messages are delivered, the deadline has come, or interrupt() was called.
   Report drain(Deadline deadline);
   void interrupt() noexcept;
+  /// Waits are possible again.
+  void resume();
 
  private:
   struct Message {

@@ -56,6 +56,7 @@ class MqttSink final : public Publisher {
                     "messages may wait");
   }
   void interrupt() noexcept override { connection_.interrupt(); }
+  void resume() override { connection_.resume(); }
 
  private:
   void send(std::uint32_t stream, std::string line) override {

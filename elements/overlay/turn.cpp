@@ -12,8 +12,8 @@
 #include <tenon/core/orientation.hpp>
 #include <tenon/core/upright.hpp>
 #include <tenon/core/zones.hpp>
-#include <tenon/elements/internal/moved_places.hpp>
 #include <tenon/elements/internal/turned_frames.hpp>
+#include <tenon/elements/moved_places.hpp>
 #include <tenon/elements/overlay/known.hpp>
 #include <tenon/elements/picture_change.hpp>
 #include <tenon/elements/places.hpp>
@@ -56,7 +56,7 @@ Frame said_to_be_upright(const Frame& frame) {
 class Turn final : public Transform {
  public:
   Turn(const Parameters& given, const Environment& environment)
-      : change_(change_from(given)), host_(environment.ledger), results_(given.owner(), *environment.ledger) {}
+      : change_(change_from(given)), results_(given.owner(), *environment.ledger) {}
 
   Requirements wanted(const StreamInfo&) const override {
     Requirements host;
@@ -78,50 +78,27 @@ class Turn final : public Transform {
     const Frame& before = item.frame;
     Frame to = all == Rotation::kNone ? said_to_be_upright(before) : results_.copied(before, all);
     if (const auto known = metadata::find(before); known && change_ != Rotation::kNone)
-      metadata::set(to, moved(*known, item.frame.info()));
+      metadata::set(to, moved(*known, before.info()));
     output.emit({item.stream, std::move(to), {}, item.born});
   }
   void interrupt() noexcept override { results_.interrupt(); }
 
  private:
   /// Places refer to the upright picture, so only the change that was asked for moves them.
-  std::shared_ptr<metadata::Collection> moved(const metadata::Collection& known, const FrameInfo& before) {
+  std::shared_ptr<metadata::Collection> moved(const metadata::Collection& known, const FrameInfo& before) const {
     const auto width = static_cast<float>(before.upright_width_px()),
                height = static_cast<float>(before.upright_height_px());
     std::shared_ptr<metadata::Collection> all = known.copy();
+    keep_placement(*all, before);
     move_places(*all, [&](float& x, float& y) {
       const Area<float> to = upright_area<float>({x, y, 0, 0}, change_, width, height);
       x = to.x, y = to.y;
     });
-    for (const auto& mask : all->all<metadata::Segmentation>()) {
-      metadata::Segmentation one = *mask.value;
-      one.mask = turned_mask(one.mask);
-      all->replace(mask.id, std::move(one));
-    }
-    if (!is_mirrored(change_)) return all;
-    // What is on the left of a line is on its right in a mirror.
-    for (const auto& zone : all->all<metadata::Zone>()) {
-      if (zone->shape != metadata::Zone::Shape::kLine) continue;
-      metadata::Zone one = *zone.value;
-      std::reverse(one.points.begin(), one.points.end());
-      all->replace(zone.id, std::move(one));
-    }
+    turn_contents(*all, change_);
     return all;
   }
 
-  Tensor turned_mask(const Tensor& mask) {
-    if (!mask || mask.shape().size() != 2 || element_count(mask.shape()) == 0) return mask;
-    FrameInfo info{kGray8, static_cast<std::uint32_t>(mask.shape()[1]), static_cast<std::uint32_t>(mask.shape()[0])};
-    info.rotation = change_;
-    const Frame from = host_.map(Frame(info, std::vector{mask}));
-    const FrameInfo upright = stored_upright(info);
-    Tensor made(ElementType::kU8, {upright.height_px, upright.width_px});
-    copy_upright(from, Frame(upright, std::vector{made}));
-    return made;
-  }
-
   const Rotation change_;
-  HostFrames host_;
   TurnedFrames results_;
 };
 

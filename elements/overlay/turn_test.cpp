@@ -242,6 +242,27 @@ TEST_F(Turn, BoxesMasksPointsAndZonesMoveWithThePicture) {
       EXPECT_LT(cross, 0) << degrees << flip;
       EXPECT_EQ(metadata::find(frame)->all<metadata::Detection>()[0]->box, (metadata::Box{10, 4, 21, 10}))
           << "the frame that went in is changed";
+
+      // What a branch with turned pictures finds comes back to where it is in the picture that was turned.
+      Frame branch = got;
+      metadata::set(branch, found->copy());
+      metadata::of(branch).add(
+          metadata::Detection{{point[0] - 2.5f, point[1] - 1.5f, point[0] + 2.5f, point[1] + 1.5f}, "b"});
+      const auto joins =
+          std::get<std::unique_ptr<Transform>>(make_element("aggregate", {}, {"joins", &ledger_, {0}, {}, 2}));
+      joins->open(0, {frame.info(), 25});
+      Kept kept;
+      joins->process({0, std::move(branch), {}, {}, 1}, kept);
+      joins->process({0, std::move(frame)}, kept);
+      const auto joined = metadata::find(kept.last);
+      ASSERT_TRUE(joined);
+      EXPECT_EQ(joined->all<metadata::Segmentation>().size(), 1u) << degrees << flip;
+      EXPECT_EQ(joined->all<metadata::TensorOutput>().size(), 1u) << degrees << flip;
+      EXPECT_EQ(joined->all<metadata::Zone>().size(), 2u) << degrees << flip;
+      const auto objects = joined->all<metadata::Detection>();
+      ASSERT_EQ(objects.size(), 2u) << degrees << flip;
+      const bool lies = std::string(degrees) == "90" || std::string(degrees) == "270";
+      EXPECT_EQ(objects[1]->box, lies ? (metadata::Box{39, 18, 42, 23}) : (metadata::Box{38, 19, 43, 22}));
     }
   }
 }

@@ -15,6 +15,7 @@ class JsonSink final : public Publisher {
   explicit JsonSink(const Parameters& given) : Publisher(given), file_(given.text("path"), given.flag("append")) {}
   void open(std::uint32_t, const StreamInfo&) override { file_.begin(); }
   void interrupt() noexcept override { file_.interrupt(); }
+  void resume() override { file_.resume(); }
 
  private:
   void send(std::uint32_t, std::string line) override { file_.write(line); }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -191,15 +192,21 @@ TEST_F(Json, AReaderThatIsBusyIsWaitedForUntilItIsInterrupted) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   const UniqueFd reader(::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK));
   const auto out = sink({{"path", path("pipe")}});
-  std::thread stopper([&] {
-    std::this_thread::sleep_for(200ms);
-    out->interrupt();
-  });
-  const Error error = error_of([&] {
-    for (int i = 0; i < 100'000; ++i) out->write(0, picture(i));
-  });
-  stopper.join();
-  EXPECT_EQ(error.code(), Code::kCancelled) << error.what();
+  for (int round = 0; round < 2; ++round) {
+    std::atomic<bool> is_interrupted{false};
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(200ms);
+      is_interrupted = true;
+      out->interrupt();
+    });
+    const Error error = error_of([&] {
+      for (int i = 0; i < 100'000; ++i) out->write(0, picture(i));
+    });
+    EXPECT_TRUE(is_interrupted) << "round " << round << ": " << error.what();
+    stopper.join();
+    EXPECT_EQ(error.code(), Code::kCancelled) << error.what();
+    out->resume();
+  }
 }
 
 }  // namespace json_test

@@ -30,6 +30,7 @@ class LineFile {
   void write(std::string_view line);
   /// Makes a write() that waits end.
   void interrupt() noexcept { is_interrupted_ = true; }
+  void resume() { is_interrupted_ = false; }
 
  private:
   void wait_for_room() const;

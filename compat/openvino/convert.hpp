@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -54,7 +56,9 @@ class ITensor {
   std::shared_ptr<void> owner;  ///< Released after the tensor.
   tenon::Tensor tensor;
   element::Type type;
-  unsigned changes = 0;  ///< Calls of set_shape: a request that has the tensor takes the new shape.
+  std::optional<tenon::Tensor> region;   ///< The whole of a view whose rows lie apart, once it is smaller.
+  unsigned changes = 0;                  ///< Calls of set_shape: a request that has the tensor takes the new shape.
+  std::shared_ptr<Allocator> allocator;  ///< The program's, which gives more memory where a new shape needs it.
   bool read_only = false;
 
  private:
@@ -75,18 +79,26 @@ struct descriptor::Tensor::Impl {
   std::string any_name;
   RTMap rt_info;
   bool rt_read = false;
+  /// Bounds of values: what a program said, and what was found out.
+  ov::Tensor lower, upper, found_lower, found_upper;
 };
 struct Node::Impl {
   explicit Impl(std::shared_ptr<tenon::Node> from) : node(std::move(from)) {}
   ~Impl();
+  /// From now on it stands for another node, which gets the name and what the program wrote.
+  void change(std::shared_ptr<tenon::Node> to);
   std::shared_ptr<tenon::Node> node;
   Node* wrapper = nullptr;
+  /// The row of a node that was made without inputs: it becomes whole when types and shapes are inferred.
+  const tenon::Operation* unfinished = nullptr;
   /// What feeds the node, so that pointers to it are valid as long as the node, as in OpenVINO.
   mutable std::vector<std::shared_ptr<Node>> kept;
   mutable std::vector<std::shared_ptr<descriptor::Tensor>> tensors;
   RTMap rt_info;
   bool rt_read = false;
   NodeVector control_dependencies;
+  std::vector<Node*> control_dependents;
+  std::map<std::size_t, RTMap> inputs_rt_info;
 };
 struct Model::Impl {
   std::shared_ptr<tenon::Model> model;
@@ -94,6 +106,7 @@ struct Model::Impl {
   ResultVector results;
   SinkVector sinks;
   op::util::VariableVector added_variables, variables;
+  Model::topological_sort_t sorter;
   RTMap rt_info;
   bool rt_read = false;
 };

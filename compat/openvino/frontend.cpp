@@ -11,6 +11,7 @@
 #include <openvino/core/graph_util.hpp>
 #include <openvino/frontend/exception.hpp>
 #include <openvino/frontend/extension.hpp>
+#include <openvino/op/sink.hpp>
 #include <openvino/op/util/op_types.hpp>
 #include <openvino/runtime/core.hpp>
 

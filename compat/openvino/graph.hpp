@@ -14,6 +14,13 @@ namespace detail {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 Node* known_wrapper(const tenon::Node* node);
+/// Whether a result or a sink depends on the node: others may be left over from a change.
+bool is_used(const Node& node);
+/// Other inputs of a node that is not whole yet, and what makes it whole. @errors as tenon::make_node.
+void give_inputs(Node::Impl& impl, const OutputVector& inputs);
+void finish(Node::Impl& impl);
+/// " (what it reads) -> (types and shapes of outputs)".
+std::ostream& write_ports(std::ostream& out, const Node& node);
 
 /// rt_info of ov: read once, then the program's; written back before Tenon uses it.
 RTMap& read_rt_info(RTMap& map, bool& read, const tenon::RTMap& source);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models, and what is done with whole ones.
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <iomanip>
 #include <map>
 #include <ostream>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include <openvino/core/graph_util.hpp>
 #include <openvino/core/model.hpp>
@@ -220,9 +220,6 @@ Output<Node> Model::add_output(const std::string& op_name, std::size_t output_in
 Output<Node> Model::add_output(const Output<Node>& port) {
   return changed(*impl_, [&] { return from(impl_->model->add_output(to(port))); });
 }
-void Model::reshape(const PartialShape& shape) {
-  guarded([&] { impl_->model->reshape(to(shape)); });
-}
 namespace {
 template <typename Key, typename Result = Key>
 std::map<Result, tenon::PartialShape> shapes_of(const std::map<Key, PartialShape>& shapes) {
@@ -236,14 +233,48 @@ std::map<Result, tenon::PartialShape> shapes_of(const std::map<Key, PartialShape
   return result;
 }
 }  // namespace
-void Model::reshape(const std::map<std::size_t, PartialShape>& shapes) {
-  guarded([&] { impl_->model->reshape(shapes_of(shapes)); });
+namespace {
+/// Reshapes a model whose states have other shapes; on failure they have the old ones.
+template <typename Shapes>
+void reshape_with_states(const Model& model, const Shapes& shapes, const Model::VariableShapes& variables) {
+  std::vector<std::function<void()>> undo;
+  guarded([&] {
+    try {
+      for (const auto& node : model.get_ordered_ops()) {
+        const auto* state = dynamic_cast<const op::util::VariableExtension*>(node.get());
+        const auto shape = state ? variables.find(state->get_variable_id()) : variables.end();
+        if (shape == variables.end()) continue;
+        const auto variable = state->get_variable();
+        op::util::VariableInfo info = variable->get_info();
+        undo.emplace_back([variable, info] { variable->update(info); });
+        info.data_shape = shape->second;
+        variable->update(info);
+        const auto there = node->impl().node;
+        if (!there->get_attributes().has("variable_shape")) continue;
+        undo.emplace_back([there, before = *there->get_attributes().find("variable_shape")] {
+          there->set_attribute("variable_shape", before);
+        });
+        there->set_attribute("variable_shape", to(shape->second));
+      }
+      model.impl().model->reshape(shapes);
+    } catch (...) {
+      std::for_each(undo.rbegin(), undo.rend(), [](const auto& each) { each(); });
+      throw;
+    }
+  });
 }
-void Model::reshape(const std::map<std::string, PartialShape>& shapes) {
-  guarded([&] { impl_->model->reshape(shapes_of(shapes)); });
+}  // namespace
+void Model::reshape(const PartialShape& shape, const VariableShapes& variables) {
+  reshape_with_states(*this, to(shape), variables);
 }
-void Model::reshape(const std::map<Output<Node>, PartialShape>& shapes) {
-  guarded([&] { impl_->model->reshape(shapes_of<Output<Node>, tenon::Output<tenon::Node>>(shapes)); });
+void Model::reshape(const std::map<std::size_t, PartialShape>& shapes, const VariableShapes& variables) {
+  reshape_with_states(*this, shapes_of(shapes), variables);
+}
+void Model::reshape(const std::map<std::string, PartialShape>& shapes, const VariableShapes& variables) {
+  reshape_with_states(*this, shapes_of(shapes), variables);
+}
+void Model::reshape(const std::map<Output<Node>, PartialShape>& shapes, const VariableShapes& variables) {
+  reshape_with_states(*this, shapes_of<Output<Node>, tenon::Output<tenon::Node>>(shapes), variables);
 }
 std::size_t Model::get_output_size() const { return impl_->results.size(); }
 const element::Type& Model::get_output_element_type(std::size_t index) const {
@@ -260,18 +291,24 @@ std::shared_ptr<Node> Model::get_result() const {
   OPENVINO_ASSERT(impl_->results.size() == 1, "the model has ", impl_->results.size(), " outputs");
   return impl_->results.front();
 }
+void Model::set_topological_sort(topological_sort_t sorter) { impl_->sorter = std::move(sorter); }
 std::vector<std::shared_ptr<Node>> Model::get_ordered_ops() const {
-  return guarded([&] {
-    auto nodes = detail::list_of<Node>(impl_->model->get_ordered_ops());
-    for (const auto& node : nodes) node->input_values();  // Keeps the wrappers as long as the model.
-    return nodes;
-  });
+  NodeVector roots(impl_->results.begin(), impl_->results.end());
+  roots.insert(roots.end(), impl_->sinks.begin(), impl_->sinks.end());
+  roots.insert(roots.end(), impl_->parameters.begin(), impl_->parameters.end());
+  return guarded([&] { return impl_->sorter ? impl_->sorter(roots) : detail::nodes_up_to(roots); });
 }
 std::vector<std::shared_ptr<Node>> Model::get_ops() const { return get_ordered_ops(); }
 std::size_t Model::get_graph_size() const { return impl_->model->get_ordered_ops().size(); }
 bool Model::is_dynamic() const { return impl_->model->is_dynamic(); }
 void Model::validate_nodes_and_infer_types() const {
-  guarded([&] { impl_->model->validate_nodes_and_infer_types(); });
+  guarded([&] {
+    for (const auto& node : impl_->model->get_ordered_ops())
+      if (const auto& known = impl_->model->get_parameters();
+          node->get_type_name() == std::string_view("Parameter") && !std::count(known.begin(), known.end(), node))
+        OPENVINO_THROW("Model references undeclared parameters: ", node->get_friendly_name());
+    impl_->model->validate_nodes_and_infer_types();
+  });
 }
 const ParameterVector& Model::get_parameters() const { return impl_->parameters; }
 const ResultVector& Model::get_results() const { return impl_->results; }
@@ -303,6 +340,16 @@ void Model::remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter
 }
 void Model::add_sinks(const SinkVector& sinks) {
   changed(*impl_, [&] { impl_->model->add_sinks(detail::nodes_of<tenon::Node>(sinks)); });
+}
+void Model::remove_sink(const std::shared_ptr<op::Sink>& sink) {
+  SinkVector rest = impl_->sinks;
+  rest.erase(std::remove(rest.begin(), rest.end(), sink), rest.end());
+  changed(*impl_, [&, there = impl_->model] {  // Tenon's models keep their sinks.
+    auto without = std::make_shared<tenon::Model>(there->get_results(), detail::nodes_of<tenon::Node>(rest),
+                                                  there->get_parameters(), there->get_friendly_name());
+    without->get_rt_info() = there->get_rt_info();
+    impl_->model = std::move(without);
+  });
 }
 const op::util::VariableVector& Model::get_variables() const {
   const Lock lock(detail::wrappers_mutex());
@@ -376,6 +423,9 @@ bool Model::evaluate(TensorVector& outputs, const TensorVector& inputs) const {
     return true;
   });
 }
+bool Model::evaluate(TensorVector& outputs, const TensorVector& inputs, EvaluationContext&) const {
+  return evaluate(outputs, inputs);
+}
 RTMap& Model::get_rt_info() {
   return detail::read_rt_info(impl_->rt_info, impl_->rt_read, impl_->model->get_rt_info());
 }
@@ -411,18 +461,7 @@ Any& Model::new_rt_value(const std::vector<std::string>& path) {
   }
   return (*level)[path.back()];
 }
-std::ostream& operator<<(std::ostream& out, const Model& model) {
-  const auto ports = [&](const char* name, const auto& list) {
-    out << name << ": [\n";
-    for (const auto& port : list) out << "  " << port << "\n";
-    out << "]";
-  };
-  out << "<Model: '" << model.get_friendly_name() << "'\n";
-  ports("inputs", model.inputs());
-  out << "\n";
-  ports("outputs", model.outputs());
-  return out << ">";
-}
+std::ostream& operator<<(std::ostream& out, const Model& model) { return out << "Model(" << model.get_name() << ")"; }
 namespace {
 /// The axis N of each input whose layout has one.
 std::vector<std::pair<Output<const Node>, std::size_t>> batch_axes(const Model& model) {
@@ -460,7 +499,8 @@ void set_batch(const std::shared_ptr<Model>& model, Dimension batch_size) {
 }
 
 void serialize(const std::shared_ptr<const Model>& model, const std::filesystem::path& xml_path,
-               const std::filesystem::path& bin_path) {
+               const std::filesystem::path& bin_path, pass::Serialize::Version version) {
+  OPENVINO_ASSERT(version != pass::Serialize::Version::IR_V10, "IR of version 10 is not written, but version 11");
   guarded([&] { tenon::serialize(*model_of(model), xml_path, bin_path); });
 }
 void save_model(const std::shared_ptr<const Model>& model, const std::filesystem::path& output_model,
@@ -488,6 +528,17 @@ void replace_node(const std::shared_ptr<Node>& target, const std::shared_ptr<Nod
   for (const std::int64_t index : output_order) values.push_back(replacement->output(static_cast<std::size_t>(index)));
   replace_node(target, values);
 }
+void replace_nodes(const std::shared_ptr<Model>& f,
+                   const std::unordered_map<std::shared_ptr<op::v0::Parameter>, std::shared_ptr<op::v0::Parameter>>&
+                       parameter_replacement_map,
+                   const std::unordered_map<std::shared_ptr<Node>, std::shared_ptr<Node>>& body_replacement_map) {
+  OPENVINO_ASSERT(f, "the model is null");
+  for (const auto& [old, replacement] : parameter_replacement_map) {
+    const std::int64_t index = f->get_parameter_index(old);
+    if (index >= 0) f->replace_parameter(static_cast<std::size_t>(index), replacement);
+  }
+  for (const auto& [old, replacement] : body_replacement_map) replace_node(old, replacement);
+}
 bool replace_node_update_name(const std::shared_ptr<Node>& target, const std::shared_ptr<Node>& replacement) {
   const auto is_result = [](const Input<Node>& input) { return op::util::is_output(input.get_node()); };
   const auto readers = target->output(0).get_target_inputs();
@@ -498,11 +549,24 @@ bool replace_node_update_name(const std::shared_ptr<Node>& target, const std::sh
   copy_runtime_info(target, replacement);
   return true;
 }
+bool detail::is_used(const Node& node) {
+  std::vector<std::shared_ptr<const Node>> open{node.shared_from_this()};
+  std::set<const Node*> seen;
+  while (!open.empty()) {
+    const auto each = open.back();
+    open.pop_back();
+    if (op::util::is_output(each.get()) || op::util::is_sink(each.get())) return true;
+    if (!seen.insert(each.get()).second) continue;
+    for (const auto& user : each->get_users()) open.push_back(user);
+  }
+  return false;
+}
 bool replace_output_update_name(Output<Node> node, const Output<Node>& node_input) {
   const auto is_result = [](const Input<Node>& input) { return op::util::is_output(input.get_node()); };
   const auto readers = node.get_target_inputs();
   if (std::any_of(readers.begin(), readers.end(), is_result)) {
-    if (op::util::is_parameter(node_input.get_node()) || node_input.get_target_inputs().size() != 1) return false;
+    if (op::util::is_parameter(node_input.get_node()) || node_input.get_node()->get_users(true).size() != 1)
+      return false;
     node_input.get_node_shared_ptr()->set_friendly_name(node.get_node()->get_friendly_name());
   }
   node.replace(node_input);
@@ -529,6 +593,7 @@ void traverse_nodes(const NodeVector& results, const std::function<void(const st
   for (const auto& node : detail::nodes_up_to(results, parameters)) f(node);
 }
 NodeVector detail::nodes_up_to(const NodeVector& roots, const NodeVector& stops) {
+  // In the original's order: the last root comes first, and a node's first input.
   NodeVector sorted, open = roots;
   std::set<const Node*> done, begun;
   while (!open.empty()) {
@@ -537,8 +602,9 @@ NodeVector detail::nodes_up_to(const NodeVector& roots, const NodeVector& stops)
     if (done.count(node.get())) {
       open.pop_back();
     } else if (begun.insert(node.get()).second && std::find(stops.begin(), stops.end(), node) == stops.end()) {
-      for (const auto& source : node->input_values())
-        if (!done.count(source.get_node())) open.push_back(source.get_node_shared_ptr());
+      const OutputVector sources = node->input_values();
+      for (auto source = sources.rbegin(); source != sources.rend(); ++source)
+        if (!done.count(source->get_node())) open.push_back(source->get_node_shared_ptr());
     } else {
       done.insert(node.get());
       sorted.push_back(node);
@@ -552,36 +618,6 @@ bool compare_constants(const std::shared_ptr<Node>& first, const std::shared_ptr
              b = std::dynamic_pointer_cast<op::v0::Constant>(second);
   return a && b && a->get_element_type() == b->get_element_type() && a->get_shape() == b->get_shape() &&
          std::memcmp(a->get_data_ptr(), b->get_data_ptr(), a->get_byte_size()) == 0;
-}
-
-void copy_runtime_info(const NodeVector& from, NodeVector to) {
-  RTMap joined;
-  for (const auto& node : from) {
-    OPENVINO_ASSERT(node, "a node is null");
-    for (const auto& [key, value] : node->get_rt_info()) {
-      const auto* own =
-          value.is<std::shared_ptr<RuntimeAttribute>>() ? &value.as<std::shared_ptr<RuntimeAttribute>>() : nullptr;
-      if (!own || !*own || (*own)->is_copyable()) joined.emplace(key, value);
-    }
-  }
-  for (const auto& node : to) {
-    OPENVINO_ASSERT(node, "a node is null");
-    for (const auto& [key, value] : joined) node->get_rt_info()[key] = value;
-  }
-}
-void copy_runtime_info(const std::shared_ptr<Node>& from, const std::shared_ptr<Node>& to) {
-  copy_runtime_info(NodeVector{from}, NodeVector{to});
-}
-void copy_runtime_info(const std::shared_ptr<Node>& from, NodeVector to) {
-  copy_runtime_info(NodeVector{from}, std::move(to));
-}
-void copy_runtime_info(const NodeVector& from, const std::shared_ptr<Node>& to) {
-  copy_runtime_info(from, NodeVector{to});
-}
-void copy_output_runtime_info(const OutputVector& from, OutputVector to) {
-  for (auto& target : to)
-    for (const auto& source : from)
-      target.get_rt_info().insert(source.get_rt_info().begin(), source.get_rt_info().end());
 }
 
 }  // namespace ov

@@ -11,6 +11,7 @@
 
 #include <openvino/core/node.hpp>
 #include <openvino/op/ops.hpp>
+#include <tenon/core/adopt_bytes.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/operation_table.hpp>
 
@@ -50,23 +51,6 @@ const DiscreteTypeInfo& interned(const tenon::DiscreteTypeInfo& info) {
 Node* known_wrapper(const tenon::Node* node) {
   const auto found = wrappers().find(node);
   return found == wrappers().end() ? nullptr : found->second;
-}
-
-RTMap& read_rt_info(RTMap& map, bool& read, const tenon::RTMap& source) {
-  const Lock lock(wrappers_mutex());
-  if (!read) map = from(source);
-  read = true;
-  return map;
-}
-void store(const RTMap& map, bool& read, tenon::RTMap& target) {
-  if (!read) return;
-  for (auto entry = target.begin(); entry != target.end();)
-    entry = map.count(entry->first) ? std::next(entry) : target.erase(entry);
-  for (const auto& [key, value] : map) {
-    const auto old = target.find(key);
-    // What Tenon has is kept if it looks the same, since it may have a type that ov has no word for.
-    if (old == target.end() || from(old->second).as<std::string>() != value.as<std::string>()) target[key] = to(value);
-  }
 }
 
 std::shared_ptr<Node> from(const std::shared_ptr<tenon::Node>& node) {
@@ -118,48 +102,6 @@ void store_outputs(TensorVector& outputs, const tenon::TensorVector& computed) {
   }
 }
 }  // namespace detail
-
-// ---------------------------------------------------------------- layouts
-Layout::Layout() : impl_(std::make_shared<Impl>()) {}
-Layout::Layout(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-Layout::Layout(const std::string& text)
-    : impl_(guarded([&] { return std::make_shared<Impl>(Impl{tenon::Layout(text)}); })) {}
-Layout detail::from(tenon::Layout layout) {
-  return Layout(std::make_shared<const Layout::Impl>(Layout::Impl{std::move(layout)}));
-}
-Layout Layout::scalar() { return detail::from(tenon::Layout::scalar()); }
-bool Layout::operator==(const Layout& other) const { return impl_->layout == other.impl_->layout; }
-bool Layout::has_name(const std::string& name) const { return impl_->layout.has_name(name); }
-std::int64_t Layout::get_index_by_name(const std::string& name) const {
-  return guarded([&] { return impl_->layout.get_index_by_name(name); });
-}
-std::string Layout::to_string() const { return impl_->layout.to_string(); }
-namespace layout {
-#define OV_TENON_AXIS(name)                                                               \
-  bool has_##name(const Layout& layout) { return tenon::layout::has_##name(to(layout)); } \
-  std::int64_t name##_idx(const Layout& layout) {                                         \
-    return guarded([&] { return tenon::layout::name##_idx(to(layout)); });                \
-  }
-OV_TENON_AXIS(batch)
-OV_TENON_AXIS(channels)
-OV_TENON_AXIS(depth)
-OV_TENON_AXIS(height)
-OV_TENON_AXIS(width)
-#undef OV_TENON_AXIS
-void set_layout(Output<Node> output, const Layout& layout) {
-  const Lock lock(detail::wrappers_mutex());
-  descriptor::Tensor::Impl& impl = output.get_tensor().impl();
-  detail::store(impl.rt_info, impl.rt_read, impl.tensor->get_rt_info());
-  guarded([&] { tenon::layout::set_layout(to(output), to(layout)); });
-  impl.rt_read = false;
-}
-Layout get_layout(const Output<Node>& output) {
-  return guarded([&] { return from(tenon::layout::get_layout(to(output))); });
-}
-Layout get_layout(const Output<const Node>& output) {
-  return guarded([&] { return from(tenon::layout::get_layout(to(output))); });
-}
-}  // namespace layout
 
 // ---------------------------------------------------------------- ports
 descriptor::Tensor::Tensor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -262,8 +204,8 @@ namespace {
 template <typename T>
 std::ostream& print_port(std::ostream& out, const Output<T>& port) {
   if (!port.get_node()) return out << "nullptr[" << port.get_index() << "]";
-  out << port.get_node()->get_type_name() << '[' << port.get_node()->get_friendly_name() << "]:" << port.get_index();
-  return out << ": " << port.get_element_type() << port.get_partial_shape();
+  port.get_node()->write_description(out, 0);
+  return out << '[' << port.get_index() << "]:" << port.get_element_type() << port.get_partial_shape();
 }
 }  // namespace
 std::ostream& operator<<(std::ostream& out, const Output<Node>& output) { return print_port(out, output); }
@@ -282,6 +224,14 @@ Node::Impl::~Impl() {
   } catch (...) {
   }
 }
+void Node::Impl::change(std::shared_ptr<tenon::Node> to) {
+  const Lock lock(detail::wrappers_mutex());
+  if (node->has_friendly_name()) to->set_friendly_name(node->get_friendly_name());
+  detail::store(rt_info, rt_read, to->get_rt_info());
+  detail::wrappers()[to.get()] = wrapper;
+  detail::wrappers().erase(node.get());
+  node = std::move(to);
+}
 Node::Node(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
   if (!impl_) {
     OPENVINO_THROW_NOT_IMPLEMENTED(
@@ -292,7 +242,7 @@ Node::Node(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
   impl_->wrapper = this;
   detail::wrappers()[impl_->node.get()] = this;
 }
-Node::~Node() = default;
+Node::~Node() { clear_control_dependencies(); }
 const DiscreteTypeInfo& Node::get_type_info() const { return detail::interned(impl_->node->get_type_info()); }
 const std::string& Node::get_name() const { return impl_->node->get_name(); }
 const std::string& Node::get_friendly_name() const { return impl_->node->get_friendly_name(); }
@@ -338,13 +288,18 @@ Output<const Node> Node::output(std::size_t index) const {
   OPENVINO_ASSERT(index < get_output_size(), "index '", index, "' out of range in output of ", get_friendly_name());
   return {shared_from_this(), index};
 }
-Output<Node> Node::get_default_output() {
-  OPENVINO_ASSERT(get_output_size() == 1, get_friendly_name(), " has ", get_output_size(), " outputs: say which");
-  return output(0);
+Output<Node> Node::get_default_output() { return output(get_default_output_index()); }
+Output<const Node> Node::get_default_output() const { return output(get_default_output_index()); }
+std::size_t Node::no_default_index() const {
+  OPENVINO_THROW(get_friendly_name(), " has ", get_output_size(), " outputs, and no default output: say which");
 }
-Output<const Node> Node::get_default_output() const {
-  OPENVINO_ASSERT(get_output_size() == 1, get_friendly_name(), " has ", get_output_size(), " outputs: say which");
-  return output(0);
+std::size_t Node::get_instance_id() const {
+  const std::string& name = get_name();  // Unique by the number at its end.
+  return std::stoull(name.substr(name.rfind('_') + 1));
+}
+RTMap& Node::rt_info_of_input(std::size_t index) const {
+  OPENVINO_ASSERT(index < get_input_size(), "index '", index, "' out of range in input of ", get_friendly_name());
+  return impl_->inputs_rt_info[index];
 }
 Output<Node> Node::input_value(std::size_t index) const {
   return guarded([&] {
@@ -382,18 +337,36 @@ std::set<Input<Node>> Node::get_output_target_inputs(std::size_t index) const {
     return result;
   });
 }
-NodeVector Node::get_users(bool) const { return detail::list_of<Node>(impl_->node->get_users()); }
+NodeVector Node::get_users(bool check_is_used) const {
+  NodeVector users = detail::list_of<Node>(impl_->node->get_users());
+  if (check_is_used)
+    users.erase(std::remove_if(users.begin(), users.end(), [](const auto& user) { return !detail::is_used(*user); }),
+                users.end());
+  return users;
+}
 void Node::set_argument(std::size_t index, const Output<Node>& source) {
+  if (impl_->unfinished && index == get_input_size()) {
+    OutputVector sources = input_values();
+    sources.push_back(source);
+    return detail::give_inputs(*impl_, sources);
+  }
   guarded([&] {
     impl_->node->set_argument(index, to(source));
     keep(impl_->node->input(index), source);
   });
 }
+void Node::set_arguments(const NodeVector& sources) { set_arguments(as_output_vector(sources)); }
 void Node::set_arguments(const OutputVector& sources) {
+  if (impl_->unfinished) return detail::give_inputs(*impl_, sources);
   guarded([&] { impl_->node->set_arguments(to(sources)); });
 }
 void Node::validate_and_infer_types() {
-  guarded([&] { impl_->node->validate_and_infer_types(); });
+  guarded([&] {
+    if (impl_->unfinished)
+      detail::finish(*impl_);
+    else
+      impl_->node->validate_and_infer_types();
+  });
 }
 void Node::set_output_size(std::size_t count) {
   guarded([&] { impl_->node->set_output_size(count); });
@@ -405,6 +378,12 @@ op::AutoBroadcastSpec Node::get_autob() const {
   const tenon::Attribute* found = impl_->node->get_attributes().find("auto_broadcast");
   if (!found) return {};
   return op::AutoBroadcastSpec(std::get<std::string>(found->value()).c_str());
+}
+std::shared_ptr<Node> Node::copy_with_new_inputs(const OutputVector& inputs,
+                                                 const NodeVector& control_dependencies) const {
+  auto copy = clone_with_new_inputs(inputs);
+  for (const auto& node : control_dependencies) copy->add_control_dependency(node);
+  return copy;
 }
 std::shared_ptr<Node> Node::clone_with_new_inputs(const OutputVector& inputs) const {
   return guarded([&] { return from(impl_->node->clone_with_new_inputs(to(inputs))); });
@@ -425,8 +404,8 @@ bool Node::evaluate(TensorVector& outputs, const TensorVector& inputs, const Eva
 bool Node::operator<(const Node& other) const {
   return tenon::Output<tenon::Node>(impl_->node, 0) < tenon::Output<tenon::Node>(other.impl_->node, 0);
 }
-std::ostream& operator<<(std::ostream& out, const Node& node) {
-  out << node.get_type_info().get_version() << "::" << node.get_type_name() << ' ' << node.get_friendly_name() << " (";
+std::ostream& detail::write_ports(std::ostream& out, const Node& node) {
+  out << " (";
   const char* separator = "";
   for (const auto& source : node.input_values()) {
     out << separator << source;
@@ -440,7 +419,11 @@ std::ostream& operator<<(std::ostream& out, const Node& node) {
   }
   return out << ')';
 }
-std::ostream& Node::write_description(std::ostream& out, std::uint32_t) const { return out << *this; }
+std::ostream& operator<<(std::ostream& out, const Node& node) { return node.write_description(out, 1); }
+std::ostream& Node::write_description(std::ostream& out, std::uint32_t depth) const {
+  out << get_type_info().get_version() << "::" << get_type_name() << ' ' << get_friendly_name();
+  return depth == 0 ? out : detail::write_ports(out, *this);
+}
 bool Node::can_constant_fold(const OutputVector& inputs_values) const {
   return has_evaluate() && std::all_of(inputs_values.begin(), inputs_values.end(), [](const Output<Node>& value) {
            return is_type<op::v0::Constant>(value.get_node_shared_ptr());
@@ -457,16 +440,51 @@ bool Node::constant_fold(OutputVector& output_values, const OutputVector& inputs
   return true;
 }
 const NodeVector& Node::get_control_dependencies() const { return impl_->control_dependencies; }
+const std::vector<Node*>& Node::get_control_dependents() const { return impl_->control_dependents; }
+namespace {
+template <typename T, typename Value>
+void remove_from(std::vector<T>& all, const Value& value) {
+  all.erase(std::remove(all.begin(), all.end(), value), all.end());
+}
+}  // namespace
 void Node::add_control_dependency(std::shared_ptr<Node> node) {
   OPENVINO_ASSERT(node && node.get() != this, "a control dependency of ", get_friendly_name(), " is null, or the node");
   auto& all = impl_->control_dependencies;
-  if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(std::move(node));
+  if (std::find(all.begin(), all.end(), node) != all.end()) return;
+  node->impl().control_dependents.push_back(this);
+  all.push_back(std::move(node));
 }
 void Node::remove_control_dependency(std::shared_ptr<Node> node) {
-  auto& all = impl_->control_dependencies;
-  all.erase(std::remove(all.begin(), all.end(), node), all.end());
+  OPENVINO_ASSERT(node, "a control dependency of ", get_friendly_name(), " is null");
+  remove_from(node->impl().control_dependents, this);
+  remove_from(impl_->control_dependencies, node);
 }
-void Node::clear_control_dependencies() { impl_->control_dependencies.clear(); }
+void Node::clear_control_dependencies() {
+  for (const auto& node : impl_->control_dependencies) remove_from(node->impl().control_dependents, this);
+  impl_->control_dependencies.clear();
+}
+void Node::clear_control_dependents() {
+  for (Node* node : std::vector<Node*>(impl_->control_dependents)) node->remove_control_dependency(shared_from_this());
+}
+void Node::add_node_control_dependencies(const std::shared_ptr<const Node>& source_node) {
+  OPENVINO_ASSERT(source_node, "a node is null");
+  for (const auto& node : NodeVector(source_node->get_control_dependencies())) add_control_dependency(node);
+}
+void Node::add_node_control_dependents(const std::shared_ptr<const Node>& source_node) {
+  OPENVINO_ASSERT(source_node, "a node is null");
+  for (Node* node : std::vector<Node*>(source_node->get_control_dependents()))
+    node->add_control_dependency(shared_from_this());
+}
+void Node::transfer_control_dependents(std::shared_ptr<Node> replacement) {
+  OPENVINO_ASSERT(replacement, "a node is null");
+  replacement->add_node_control_dependents(shared_from_this());
+  clear_control_dependents();
+}
+bool op::util::input_sources_are_equal(const std::shared_ptr<Node>& node1, const std::shared_ptr<Node>& node2,
+                                       std::size_t input_index) {
+  OPENVINO_ASSERT(node1 && node2, "a node is null");
+  return node1->input_value(input_index) == node2->input_value(input_index);
+}
 void check_new_args_count(const Node* node, const OutputVector& new_args) {
   NODE_VALIDATION_CHECK(node, new_args.size() == node->get_input_size(), "clone_with_new_inputs() expected ",
                         node->get_input_size(), " argument", node->get_input_size() == 1 ? "" : "s", " but got ",
@@ -505,14 +523,10 @@ void Parameter::set_partial_shape(const PartialShape& shape) {
 void Parameter::set_element_type(const element::Type& type) {
   guarded([&] { as<tenon::op::v0::Parameter>(*this).set_element_type(to(type)); });
 }
-Layout Parameter::get_layout() const {
-  return guarded([&] { return from(as<tenon::op::v0::Parameter>(*this).get_layout()); });
-}
+Layout Parameter::get_layout() const { return layout::get_layout(output(0)); }
 void Parameter::set_layout(const Layout& layout) { layout::set_layout(output(0), layout); }
 Result::Result(const Output<Node>& source) : Op(make<tenon::op::v0::Result>({source}, to(source))) {}
-Layout Result::get_layout() const {
-  return guarded([&] { return from(as<tenon::op::v0::Result>(*this).get_layout()); });
-}
+Layout Result::get_layout() const { return layout::get_layout(output(0)); }
 void Result::set_layout(const Layout& layout) { layout::set_layout(output(0), layout); }
 Constant::Constant(const Tensor& tensor) : Op(make<tenon::op::v0::Constant>({}, to(tensor))) {}
 Constant::Constant(const element::Type& type, const Shape& shape, const void* data)
@@ -521,6 +535,37 @@ Constant::Constant(const element::Type& type, const Shape& shape, const std::vec
     : Op(make<tenon::op::v0::Constant>({}, to(type), to(shape), values)) {}
 Constant::Constant(const element::Type& type, const Shape& shape, const std::vector<std::int64_t>& values)
     : Op(make<tenon::op::v0::Constant>({}, to(type), to(shape), values)) {}
+Constant::Constant(const element::Type& type, const Shape& shape, const std::vector<std::string>& values)
+    : Constant([&] {
+        OPENVINO_ASSERT(type == element::string, "texts for a Constant of ", type);
+        Tensor tensor(type, shape);
+        OPENVINO_ASSERT(values.size() == 1 || values.size() == tensor.get_size(), "a Constant of ", tensor.get_size(),
+                        " elements, and ", values.size(), " texts");
+        for (std::size_t i = 0; i < tensor.get_size(); ++i)
+          tensor.data<std::string>()[i] = values[values.size() == 1 ? 0 : i];
+        return tensor;
+      }()) {}
+Constant::Constant(const element::Type& type, const Shape& shape)
+    : Constant([&] {
+        Tensor tensor(type, shape);
+        if (type != element::string) std::memset(tensor.data(), 0, tensor.get_byte_size());
+        return tensor;
+      }()) {}
+Constant::Constant(const element::Type& type, const Shape& shape, const void* data, std::shared_ptr<void> so)
+    : Constant(guarded([&] {
+        const auto bytes = tenon::checked_size_bytes(to(type), to(shape));
+        OPENVINO_ASSERT(bytes, "the size of a Constant of shape ", shape, " overflows");
+        const auto memory = tenon::adopt_bytes(const_cast<void*>(data), *bytes, true, [so] {});
+        return from(tenon::Tensor(tenon::TensorInfo{to(type), to(shape), {}}, tenon::Ref<tenon::Memory>(memory)));
+      })) {}
+Constant::Constant(const Constant& other) : Constant(other, other.get_shape()) {}
+Constant::Constant(const Constant& other, const Shape& new_shape)
+    : Constant(guarded([&] {
+        const tenon::Tensor& tensor = to(other.get_tensor_view());
+        OPENVINO_ASSERT(shape_size(new_shape) == shape_size(other.get_shape()), other, " cannot have the shape ",
+                        new_shape);
+        return from(tensor.reshaped(to(new_shape)));
+      })) {}
 std::size_t Constant::get_byte_size() const { return as<tenon::op::v0::Constant>(*this).get_byte_size(); }
 const void* Constant::get_data_ptr() const {
   return guarded([&] { return as<tenon::op::v0::Constant>(*this).get_data_ptr(); });

@@ -13,17 +13,62 @@ TYPES = {
     "spec": "const AutoBroadcastSpec&", "modespec": "const BroadcastModeSpec&", "pad": "PadType", "rounding": "RoundingType", "padmode": "PadMode",
     "eps": "EpsMode", "mvneps": "MVNEpsMode", "topkmode": "TopKMode", "topksort": "TopKSortType", "gelu": "GeluApproximationMode",
     "direction": "RecurrentSequenceDirection", "ints": "const std::vector<std::int64_t>&", "floats": "const std::vector<float>&",
-    "texts": "const std::vector<std::string>&", "scatter": "ScatterElementsReduction", "scatternd": "ScatterNDReduction",
+    "texts": "const std::vector<std::string>&",
     "fill": "FillMode",
 }
 # get_<name>() reads an attribute back, set_<name>() changes it. The name is the constructor's, but for these: of all classes, or of one.
 NAMES = {"auto_broadcast": "autob", "Broadcast.mode": "broadcast_spec", "FakeQuantize.auto_broadcast": "auto_broadcast", "Select.auto_broadcast": "auto_broadcast",
          "BatchNormInference.epsilon": "eps_value", "LRN.size": "nsize", "ReverseSequence.seq_axis": "sequence_axis", "Eye.output_type": "out_type",
          "NMSRotated.output_type": "output_type_attr", "SearchSorted.output_type": "output_type_attr", "OneHot.mode": "negative_indices_mode",
-         "TopK.sort": "sort_type", "TopKBase.sort": "sort_type", "RegionYolo.coords": "num_coords", "RegionYolo.classes": "num_classes", "RegionYolo.num": "num_regions"}
+         "TopK.sort": "sort_type", "TopKBase.sort": "sort_type", "RegionYolo.coords": "num_coords", "RegionYolo.classes": "num_classes", "RegionYolo.num": "num_regions",
+         "LSTMSequence.order": "direction", "Divide.pythondiv": "", "TopK.axis": "", "TopKBase.axis": ""}
 # What is computed from inputs, or has another name besides.
 AXES = "AxisSet get_reduction_axes() const { return ov::detail::axes_of(*this, 1); }"
-MORE = {"Gather": "std::int64_t get_axis() const { return ov::detail::integers_of(*this, 2).at(0); }", "LRN": AXES, "NormalizeL2": AXES, "Reduce": AXES,
+FROM_INPUTS = """std::int64_t max_boxes_output_from_input() const { return static_cast<std::int64_t>(ov::detail::number_of(*this, 2)); }
+  float iou_threshold_from_input() const { return static_cast<float>(ov::detail::number_of(*this, 3)); }
+  float score_threshold_from_input() const { return static_cast<float>(ov::detail::number_of(*this, 4)); }
+  float soft_nms_sigma_from_input() const { return static_cast<float>(ov::detail::number_of(*this, 5)); }
+  bool is_soft_nms_sigma_constant_and_default() const { return ov::detail::number_of(*this, 5) == 0; }"""
+PRIORS = """static std::vector<float> normalized_aspect_ratio(const std::vector<float>& aspect_ratio, bool flip) {
+    return ov::detail::aspect_ratios(aspect_ratio, flip);
+  }
+  static std::int64_t number_of_priors(const Attributes& attrs) {
+    return ov::detail::count_priors(attrs.min_size.size(), attrs.max_size.size(), attrs.fixed_size.size(), attrs.fixed_ratio.size(),
+                                    ov::detail::aspect_ratios(attrs.aspect_ratio, attrs.flip).size(), attrs.density,
+                                    attrs.scale_all_sizes);
+  }"""
+TOPK = """using Mode = TopKMode;
+  using SortType = TopKSortType;
+  std::uint64_t get_axis() const { return ov::detail::axis_of(*this, "axis"); }
+  std::int64_t get_provided_axis() const { return ov::detail::attribute<std::int64_t>(*this, "axis"); }
+  void set_axis(std::int64_t value) { ov::detail::set_attribute(*this, "axis", value); }
+  void set_k(std::size_t k) { ov::detail::set_integers(*this, 1, {static_cast<std::int64_t>(k)}, {}); }
+  std::size_t get_default_output_index() const override { return no_default_index(); }"""
+OUTPUT_SHAPE = "void set_output_shape(const Shape& output_shape) { ov::detail::set_integers(*this, 2, {output_shape.begin(), output_shape.end()}, {output_shape.size()}); }"
+BROADCAST = "std::pair<bool, AxisSet> get_broadcast_axes() const { return ov::detail::broadcast_axes_of(*this); }"
+REDUCTION = """AxisSet get_reduction_axes() const { return ov::detail::axes_of(*this, 1); }
+  bool reduction_axes_constant() const { return ov::detail::is_constant(*this, 1); }
+  void set_reduction_axes(const AxisSet& axes) { ov::detail::set_integers(*this, 1, axes.to_vector(), {axes.size()}); }
+  bool get_keep_dims() const { return ov::detail::attribute<bool>(*this, "keep_dims"); }"""
+ROI_DIMS = "std::size_t get_rois_input_second_dim_size() const { return %d; }"
+MORE = {"TopK": "using util::TopKBase::Mode;\n  using util::TopKBase::SortType;", "Broadcast": "using util::BroadcastBase::get_broadcast_axes;",
+        "ROIAlign": ROI_DIMS % 4, "ROIAlignRotated": ROI_DIMS % 5, "PriorBox": PRIORS, "NonMaxSuppression": FROM_INPUTS,
+        "ConvolutionBackpropData": OUTPUT_SHAPE,
+        "GroupConvolutionBackpropData": OUTPUT_SHAPE + "\n  PartialShape get_convolution_output_shape() const { return ov::detail::shape_of(*this, 2); }",
+        "Divide": "bool is_pythondiv() const { return ov::detail::attribute<bool>(*this, \"m_pythondiv\"); }\n"
+                  "  void set_is_pythondiv(bool value) { ov::detail::set_attribute(*this, \"m_pythondiv\", value); }",
+        "Einsum": "static void parse_equation(const std::string& equation, std::vector<std::string>& input_subscripts, std::string& output_subscript) {\n"
+                  "    ov::detail::parse_einsum(equation, input_subscripts, output_subscript);\n  }\n"
+                  "  static std::vector<std::string> extract_labels(const std::string& subscript) { return ov::detail::einsum_labels(subscript); }",
+        "LSTMSequence": "using direction = RecurrentSequenceDirection;\n  std::size_t get_default_output_index() const override { return no_default_index(); }",
+        "VariadicSplit": "std::size_t get_default_output_index() const override { return no_default_index(); }",
+        "ReorgYolo": "Strides get_strides() const { return Strides(2, get_stride()); }\n"
+                     "  void set_strides(std::size_t strides) { set_stride(strides); }",
+        "ShuffleChannels": "std::size_t get_zero_based_axis() const { return ov::detail::axis_of(*this, \"axis\"); }",
+        "Slice": "std::shared_ptr<v0::Constant> get_default_const_axes(const Output<Node>& start) const { return ov::detail::axes_in_order(start); }",
+        "Transpose": "enum Ins : std::size_t { ARG, ORDER, IN_COUNT };\n  enum Outs : std::size_t { ARG_T, OUT_COUNT };",
+        "Gather": "static constexpr std::int64_t AXIS_NOT_SET_VALUE = std::numeric_limits<std::int64_t>::max();\n"
+                  "  std::int64_t get_axis() const { return ov::detail::integers_of(*this, 2).at(0); }", "LRN": AXES, "NormalizeL2": AXES, "Reduce": AXES,
         "CumSum": "bool is_exclusive() const { return get_exclusive(); }\n  bool is_reverse() const { return get_reverse(); }",
         "Convert": "element::Type get_convert_element_type() const { return get_destination_type(); }\n"
                    "  void set_convert_element_type(const element::Type& value) { set_destination_type(value); }",
@@ -39,7 +84,7 @@ BinaryElementwiseArithmetic binary_elementwise_arithmetic Op | Add Divide FloorM
 BinaryElementwiseBitwise binary_elementwise_bitwise Op | BitwiseAnd BitwiseLeftShift BitwiseOr BitwiseRightShift BitwiseXor | auto_broadcast:spec
 BinaryElementwiseComparison binary_elementwise_comparison Op | Equal Greater GreaterEqual Less LessEqual NotEqual | auto_broadcast:spec
 BinaryElementwiseLogical binary_elementwise_logical Op | LogicalAnd LogicalOr LogicalXor Xor | auto_broadcast:spec
-ReductionBase reduction_base Op | | | AxisSet get_reduction_axes() const { return ov::detail::axes_of(*this, 1); }
+ReductionBase reduction_base Op | | | @REDUCTION
 ArithmeticReduction arithmetic_reduction ReductionBase |
 ArithmeticReductionKeepDims arithmetic_reductions_keep_dims ArithmeticReduction | ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum | keep_dims:bool
 LogicalReduction logical_reduction ReductionBase |
@@ -50,25 +95,25 @@ ConvolutionBackPropBase convolution_backprop_base ConvolutionBase | ConvolutionB
 DeformableConvolutionBase deformable_convolution_base Op | DeformableConvolution | group:int deformable_group:int
 AvgPoolBase avg_pool_base Op | AvgPool | exclude_pad@exclude-pad:bool kernel:shape strides:strides pads_begin:shape pads_end:shape auto_pad:pad rounding_type:rounding
 MaxPoolBase max_pool_base Op | MaxPool | kernel:shape strides:strides pads_begin:shape pads_end:shape auto_pad:pad rounding_type:rounding
-BroadcastBase broadcast_base Op | Broadcast
-GatherBase gather_base Op | Gather | | std::int64_t get_axis() const { return ov::detail::integers_of(*this, 2).at(0); }
+BroadcastBase broadcast_base Op | Broadcast | | @BROADCAST BroadcastModeSpec get_broadcast_spec() const { return ov::detail::attribute<BroadcastModeSpec>(*this, "mode"); }
+GatherBase gather_base Op | Gather | batch_dims:int | std::int64_t get_axis() const { return ov::detail::integers_of(*this, 2).at(0); }
 GatherNDBase gather_nd_base Op | GatherND | batch_dims:size
 ScatterBase scatter_base Op | ScatterUpdate
-ScatterNDBase scatter_nd_base Op | ScatterNDUpdate
+ScatterNDBase scatter_nd_base Op | ScatterNDUpdate | | static constexpr int INPUTS = 0; static constexpr int INDICES = 1; static constexpr int UPDATES = 2;
 ScatterElementsUpdateBase scatter_elements_update_base Op | ScatterElementsUpdate
 ShapeOfBase shape_of_base Op | ShapeOf
 SqueezeBase squeeze_base Op | Squeeze
 PadBase pad_base Op | Pad | pad_mode:padmode | CoordinateDiff get_pads_begin() const { return CoordinateDiff(ov::detail::integers_of(*this, 1)); } CoordinateDiff get_pads_end() const { return CoordinateDiff(ov::detail::integers_of(*this, 2)); }
-TopKBase topk_base Op | TopK | axis:int mode:topkmode sort:topksort index_element_type:type | std::size_t get_k() const { return static_cast<std::size_t>(ov::detail::integers_of(*this, 1).at(0)); }
+TopKBase topk_base Op | TopK | axis:int mode:topkmode sort:topksort index_element_type:type | @TOPK std::size_t get_k() const { return static_cast<std::size_t>(ov::detail::integers_of(*this, 1).at(0)); }
 OneHotBase one_hot_base Op | OneHot | axis:int
 FFTBase fft_base Op | DFT IDFT IRDFT RDFT
 RNNCellBase rnn_cell_base Op | GRUCell GRUSequence LSTMCell LSTMSequence RNNCell RNNSequence | hidden_size:size clip:float activations:texts activations_alpha:floats activations_beta:floats
-ROIAlignBase roi_align_base Op | ROIAlign ROIAlignRotated | pooled_h:int32 pooled_w:int32 sampling_ratio:int32 spatial_scale:float
+ROIAlignBase roi_align_base Op | ROIAlign ROIAlignRotated | pooled_h:int32 pooled_w:int32 sampling_ratio:int32 spatial_scale:float | std::size_t get_rois_input_second_dim_size() const { return std::string(get_type_name()) == "ROIAlignRotated" ? 5 : 4; }
 """
 FRIEND = "  friend ov::detail::EnumTexts enum_texts(%s) { return {\"%s\", {%s}}; }\n"
 # Written by hand: what takes a structure or a Variable.
-BY_HAND = [("v0", 1, "Constant", "constant"), ("v0", 1, "Parameter", "parameter"), ("v0", 1, "Result", "result"), ("v4", 4, "Interpolate", "interpolate"),
-           ("v11", 11, "Interpolate", "interpolate"), ("v3", 3, "ReadValue", "read_value"), ("v6", 6, "ReadValue", "read_value"),
+BY_HAND = [("v0", 1, "Constant", "constant"), ("v0", 1, "Parameter", "parameter"), ("v0", 1, "Result", "result"), ("v0", 1, "Interpolate", "interpolate"), ("v4", 4, "Interpolate", "interpolate"),
+           ("v11", 11, "Interpolate", "interpolate"), ("v0", 2, "ROIPooling", "roi_pooling"), ("v3", 3, "ReadValue", "read_value"), ("v6", 6, "ReadValue", "read_value"),
            ("v3", 3, "Assign", "assign"), ("v6", 6, "Assign", "assign"), ("v0", 1, "TensorIterator", "tensor_iterator"), ("v5", 5, "Loop", "loop"),
            ("v8", 8, "If", "if")]
 OPSETS = 16
@@ -98,14 +143,16 @@ def value_of(kind):
 
 def constructors(name, base, row, inputs, given_last, values):
     """The texts of the constructors of one row: one more for each input that may be left out."""
-    words = inputs.split()
+    words = [word.partition("=") for word in inputs.split()]  # What stands for an input that is left out, if it is not nothing.
+    left_out = [default for _, _, default in words]
+    words = [word for word, _, _ in words]
     least = sum(not word.endswith("?") for word in words)
     for count in range(len(words), least - 1, -1):
         names = [word.rstrip("?*") for word in words[:count]]
         is_list = words[0].endswith("*")
         given = [f"const OutputVector& {names[0]}" if is_list else f"const Output<Node>& {each}" for each in names] + given_last
         one = "explicit " if len(given) == 1 or all("=" in each for each in given[1:]) else ""
-        used = names[0] if is_list else "{" + ", ".join(names) + "}"
+        used = names[0] if is_list else "{" + ", ".join(names + list(filter(None, left_out[count:]))) + "}"
         yield f'  {one}{name}({", ".join(given)})\n      : {base}(ov::detail::make_op("{name}", {row}, {used}, {{{values}}})) {{}}\n'
 
 
@@ -127,10 +174,10 @@ def structure(attributes, word):
 def inside_of(text):
     """What stands in a class first: enumerations with the texts of their values, or a text of C++."""
     result = ""
-    for part in filter(None, (each.strip() for each in text.split(";"))):
+    for part in filter(None, (each.strip() for each in re.split(r";(?![^{]*\})", text))):  # Not those within functions.
         name, *values = re.sub("^enum ", "", part).split()
         if not part.startswith("enum "):
-            result += f"  {part};\n"
+            result += f"  {part}" + ("\n" if part.endswith("}") else ";\n")
             continue
         result += f"  enum class {name} {{ {', '.join(each.partition('=')[0] for each in values)} }};\n"
         result += FRIEND % (name, name, ", ".join('"%s"' % each.partition("=")[2] for each in values))
@@ -140,6 +187,8 @@ def inside_of(text):
 def functions(name, parameter, attribute, kind):
     shown = NAMES.get(f"{name}.{parameter}", NAMES.get(parameter, parameter))
     value = value_of(kind)
+    if not shown:  # Written in MORE.
+        return
     if shown != "autob":
         yield f'  {value} get_{shown}() const {{ return ov::detail::attribute<{value}>(*this, "{attribute}"); }}\n'
     yield f'  void set_{shown}({type_of(kind)} value) {{ ov::detail::set_attribute(*this, "{attribute}", value); }}\n'
@@ -151,6 +200,7 @@ def bases():
     for line in BASES.strip().splitlines():
         head, _, attributes, inside = ([part.strip() for part in line.split("|")] + ["", ""])[:4]
         name, header, base = head.split()
+        inside = re.sub(r"@(\w+)", lambda match: globals()[match[1]] + "\n ", inside)
         texts = [f"  {inside}\n"] * bool(inside) + [text for each in parse(attributes) for text in functions(name, *each[:3])]
         includes, body = headers.setdefault(header, (set(), []))
         if header_of[base] != f"op/util/{header}":
@@ -207,11 +257,14 @@ def main():
         if base_header:
             includes.setdefault(header, set()).add(f'#include "openvino/op/util/{base_header}.hpp"\n')
         text = f"namespace {version} {{\nclass OPENVINO_API {name} : public {base} {{\n public:\n  OPENVINO_OP(\"{name}\", \"opset{row}\", {base})\n{entry['inside']}"
+        text += f'  {name}() : {base}(ov::detail::make_empty_op("{name}", {row})) {{}}\n'
         text += "".join(entry["constructors"]) + "".join(entry["functions"].values())
         text += f"  explicit {name}(std::shared_ptr<Impl> impl) : {base}(std::move(impl)) {{}}\n}};\n}}  // namespace {version}\n"
         headers.setdefault(header, []).append(text)
     head = "// SPDX-License-Identifier: Apache-2.0\n// %s\n// Made by compat/openvino/ops.py.\n#pragma once\n\n"
     for header, (above, texts) in bases().items():
+        if header == "rnn_cell_base":
+            above.add('#include "openvino/op/util/lstm_formats.hpp"\n')
         write(out / f"openvino/op/util/{header}.hpp", head % "What operations of one kind derive from." + "".join(sorted(above)) +
               '#include "openvino/op/util/make.hpp"\n\nnamespace ov {\nnamespace op {\nnamespace util {\n' + "".join(texts) +
               "}  // namespace util\n}  // namespace op\n}  // namespace ov\n")
@@ -225,6 +278,13 @@ def main():
         newest = {name: version for version, row, name, _ in everything if row <= opset}
         write(out / f"openvino/opsets/opset{opset}.hpp", head % f"Operation set {opset}." + '#include "openvino/op/ops.hpp"\n\nnamespace ov {\nnamespace opset%d {\n' % opset
               + "".join(f"using ov::op::{version}::{name};\n" for name, version in newest.items()) + "}  // namespace opset%d\n}  // namespace ov\n" % opset)
+        # With the original's macro, which programs define before they include it.
+        write(out / f"openvino/opsets/opset{opset}_tbl.hpp", "// SPDX-License-Identifier: Apache-2.0\n// Operation set %d as calls of a macro. Made by compat/openvino/ops.py.\n"
+              "#ifndef _OPENVINO_OP_REG\n#define _OPENVINO_OP_REG(name, space)\n#endif\n" % opset
+              + "".join(f"_OPENVINO_OP_REG({name}, ov::op::{version})\n" for name, version in newest.items()))
+    write(out / "opsets.inc", "".join(
+        f'const OpSet& get_opset{opset}() {{\n  static const OpSet kSet = [] {{\n    OpSet set("opset{opset}");\n'
+        f'#include "openvino/opsets/opset{opset}_tbl.hpp"\n    return set;\n  }}();\n  return kSet;\n}}\n' for opset in range(1, OPSETS + 1)))
     write(out / "op_factories.inc", "".join(f'{{{{"{name}", "opset{row}"}}, make<op::{version}::{name}>}},\n' for version, row, name, _ in everything))
 
 

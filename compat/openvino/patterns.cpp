@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns, and what matches them.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
 #include <set>
+#include <sstream>
 
 #include <openvino/op/util/make.hpp>
 #include <openvino/op/util/op_types.hpp>
 #include <openvino/pass/pattern/matcher.hpp>
+#include <openvino/pass/pattern/multi_matcher.hpp>
 #include <openvino/pass/pattern/op/op.hpp>
 #include <openvino/pass/pattern/op/optional.hpp>
 #include <openvino/pass/pattern/op/or.hpp>
@@ -151,6 +157,137 @@ op::Predicate output_index_matches(std::size_t expected_index) {
   return output_index_matches(std::vector<std::size_t>{expected_index});
 }
 
+// ---------------------------------------------------------------- names in patterns
+namespace {
+template <typename T, typename Variant>
+const T& held(const Variant& value, const char* what) {
+  const T* found = std::get_if<T>(&value);
+  OPENVINO_ASSERT(found, "what a name of a pattern stands for is no ", what);
+  return *found;
+}
+}  // namespace
+std::int64_t PatternSymbolValue::i() const { return held<std::int64_t>(value_, "integer"); }
+double PatternSymbolValue::d() const { return held<double>(value_, "number with a fraction"); }
+const std::vector<PatternSymbolValue>& PatternSymbolValue::g() const {
+  return held<std::vector<PatternSymbolValue>>(value_, "group");
+}
+bool PatternSymbolValue::operator==(const PatternSymbolValue& other) const {
+  if (is_group() || other.is_group()) return is_group() && other.is_group() && g() == other.g();
+  if (is_integer() && other.is_integer()) return i() == other.i();
+  const auto number = [](const PatternSymbolValue& value) {
+    return value.is_integer()  ? static_cast<double>(value.i())
+           : value.is_double() ? value.d()
+                               : std::numeric_limits<double>::quiet_NaN();
+  };
+  // A text says less of a number than a float has.
+  return std::fabs(number(*this) - number(other)) <= std::numeric_limits<float>::epsilon();
+}
+
+bool op::Predicate::operator()(Matcher* matcher, const Output<Node>& output) const {
+  return matcher ? holds(matcher->get_symbols(), output) : (*this)(output);
+}
+bool op::Predicate::operator()(const std::shared_ptr<Node>& node) const { return (*this)(node->output(0)); }
+bool op::Predicate::operator()(const Output<Node>& output) const {
+  OPENVINO_ASSERT(
+      !needs_names_, "Predicate ", name_,
+      " called with unexpected argument: it needs what the pattern's names stand for, which a Matcher knows");
+  PatternSymbolMap none;
+  return holds(none, output);
+}
+
+namespace {
+/// A text that stands for extents or values. An unknown one is matched by ? and ... alone.
+struct Notation {
+  using Values = std::vector<std::optional<PatternSymbolValue>>;
+  explicit Notation(const std::string& text) : of_any_rank(text == "?" || text == "...") {
+    std::string inside = text;
+    if (!inside.empty() && inside.front() == '[') inside.erase(0, 1);
+    if (!inside.empty() && inside.back() == ']') inside.pop_back();
+    std::istringstream in(inside);
+    for (std::string part; std::getline(in, part, ',');) {
+      part.erase(0, part.find_first_not_of(" \t"));
+      part.erase(part.find_last_not_of(" \t") + 1);
+      if (part.size() >= 3 && part.compare(part.size() - 3, 3, "...") == 0) {
+        OPENVINO_ASSERT(several == kNone, "Only one ellipsis is allowed for symbolic predicate notation, and \"", text,
+                        "\" has two");
+        several = parts.size();
+        part.resize(part.size() - 3);
+      }
+      parts.push_back(part);
+    }
+  }
+  bool matches(const Values& values, PatternSymbolMap& names) const {
+    const bool has_several = several != kNone;
+    const std::size_t single = parts.size() - (has_several ? 1 : 0);
+    if (of_any_rank || (has_several ? values.size() < single : values.size() != single)) return false;
+    PatternSymbolMap known = names;
+    auto value = values.begin();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i != several) {
+        if (!matches_one(parts[i], *value++, known)) return false;
+        continue;
+      }
+      std::vector<PatternSymbolValue> group;
+      for (std::size_t left = values.size() - single; left > 0; --left, ++value) {
+        if (!parts[i].empty() && !*value) return false;
+        if (!parts[i].empty()) group.push_back(**value);
+      }
+      if (!parts[i].empty() && !stands_for(parts[i], group, known)) return false;
+    }
+    names = std::move(known);
+    return true;
+  }
+  const bool of_any_rank;
+
+ private:
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  static bool stands_for(const std::string& name, const PatternSymbolValue& value, PatternSymbolMap& known) {
+    const auto [found, is_new] = known.try_emplace(name, value);
+    return is_new || found->second == value;
+  }
+  static bool matches_one(const std::string& part, const std::optional<PatternSymbolValue>& value,
+                          PatternSymbolMap& known) {
+    if (part == "?") return true;
+    if (!value) return false;
+    double number = 0;
+    const char* const end = part.data() + part.size();
+    if (const auto [at, error] = std::from_chars(part.data(), end, number); error == std::errc() && at == end)
+      return PatternSymbolValue(number) == *value;
+    return stands_for(part, *value, known);
+  }
+  std::vector<std::string> parts;
+  std::size_t several = kNone;
+};
+}  // namespace
+op::Predicate shape_matches(const std::string& shape_notation) {
+  return op::Predicate(
+      [notation = Notation(shape_notation)](PatternSymbolMap& names, const Output<Node>& output) {
+        const PartialShape& shape = output.get_partial_shape();
+        if (shape.rank().is_dynamic()) return notation.of_any_rank;
+        Notation::Values values;
+        for (const Dimension& extent : shape)
+          values.push_back(extent.is_static() ? std::make_optional<PatternSymbolValue>(extent.get_length())
+                                              : std::nullopt);
+        return notation.matches(values, names);
+      },
+      "shape_matches('" + shape_notation + "')");
+}
+op::Predicate value_matches(const std::string& value_notation) {
+  return op::Predicate(
+      [notation = Notation(value_notation)](PatternSymbolMap& names, const Output<Node>& output) {
+        const auto constant = as_type_ptr<ov::op::v0::Constant>(output.get_node_shared_ptr());
+        if (!constant || constant->get_element_type() == element::string) return false;
+        Notation::Values values;
+        if (constant->get_element_type().is_real()) {
+          for (const double value : constant->cast_vector<double>()) values.emplace_back(value);
+        } else {
+          for (const std::int64_t value : constant->cast_vector<std::int64_t>()) values.emplace_back(value);
+        }
+        return notation.matches(values, names);
+      },
+      "value_matches('" + value_notation + "')");
+}
+
 // ---------------------------------------------------------------- nodes of patterns
 namespace op {
 namespace {
@@ -181,6 +318,13 @@ Pattern::Pattern(const NodeVector& patterns) : Pattern(as_output_vector(patterns
 Pattern::Pattern(const OutputVector& patterns, const Predicate& pred) : Pattern(patterns) { m_predicate = pred; }
 Pattern::Pattern(const NodeVector& patterns, const Predicate& pred) : Pattern(patterns) { m_predicate = pred; }
 std::shared_ptr<Node> Pattern::clone_with_new_inputs(const OutputVector&) const { OPENVINO_THROW("Uncopyable"); }
+std::ostream& Pattern::write_type_description(std::ostream& out) const {
+  return out << get_type_info().get_version() << "::" << get_type_name();
+}
+std::ostream& Pattern::write_description(std::ostream& out, std::uint32_t depth) const {
+  write_type_description(out);
+  return depth == 0 ? out : detail::write_ports(out, *this);
+}
 
 bool True::match_value(Matcher*, const Output<Node>&, const Output<Node>&) { return true; }
 bool Or::match_value(Matcher* matcher, const Output<Node>&, const Output<Node>& graph_value) {
@@ -237,6 +381,16 @@ bool WrapType::match_value(Matcher* matcher, const Output<Node>& pattern_value, 
   matcher->add_node(graph_value);
   return get_input_size() == 0 || matcher->match_arguments(pattern_value.get_node(), graph_value.get_node_shared_ptr());
 }
+std::ostream& WrapType::write_type_description(std::ostream& out) const {
+  const bool several = m_wrapped_types.size() > 1;
+  if (several) out << '<';
+  const char* separator = "";
+  for (const auto& type : m_wrapped_types) {
+    out << separator << type.get_version() << "::" << type.name;
+    separator = ", ";
+  }
+  return several ? out << '>' : out;
+}
 NodeTypeInfo WrapType::get_wrapped_type() const {
   OPENVINO_ASSERT(m_wrapped_types.size() == 1, "get_wrapped_type() called on WrapType with more than one type");
   return m_wrapped_types.front();
@@ -267,12 +421,17 @@ Output<Node> output_of(const std::shared_ptr<Node>& node) {
 }
 }  // namespace
 Output<Node> PatternOp::of(const std::shared_ptr<Node>& node) { return output_of(node); }
+PatternOp::PatternOp(Rank rank) : output_(any_input(rank_equals(rank))->output(0)) {}
+Output<Node> PatternOp::constant(const std::string& value_notation) {
+  return wrap_type<ov::op::v0::Constant>(value_matches(value_notation))->output(0);
+}
 
 // ---------------------------------------------------------------- matchers
 MatcherState::MatcherState(Matcher* matcher)
     : matcher_(matcher),
       map_(matcher->m_pattern_map),
       maps_(matcher->m_pattern_value_maps),
+      symbols_(matcher->m_pattern_symbols),
       watermark_(matcher->m_matched_list.size()) {}
 bool MatcherState::finish(bool is_successful) {
   restores_ = !is_successful;
@@ -282,6 +441,7 @@ MatcherState::~MatcherState() {
   if (!restores_) return;
   matcher_->m_pattern_map = std::move(map_);
   matcher_->m_pattern_value_maps = std::move(maps_);
+  matcher_->m_pattern_symbols = std::move(symbols_);
   matcher_->m_matched_list.erase(matcher_->m_matched_list.begin() + static_cast<std::ptrdiff_t>(watermark_),
                                  matcher_->m_matched_list.end());
 }
@@ -299,6 +459,7 @@ void Matcher::clear_state() {
   m_match_root.reset();
   m_pattern_map.clear();
   m_pattern_value_maps.clear();
+  m_pattern_symbols.clear();
   m_matched_list.clear();
 }
 bool Matcher::match(const Output<Node>& graph_value) { return match(graph_value, PatternValueMap{}); }
@@ -381,5 +542,26 @@ std::shared_ptr<Node> operator|(const std::shared_ptr<Node>& lhs, const std::sha
   return std::make_shared<pattern::op::Or>(OutputVector{lhs, rhs});
 }
 
+void MultiMatcher::register_patterns(const std::vector<std::shared_ptr<Node>>& patterns, Callback callback,
+                                     bool strict) {
+  for (const auto& each : patterns) OPENVINO_ASSERT(each, "register_patterns: a pattern is null");
+  patterns_ = patterns;
+  callback_ = std::move(callback);
+  strict_ = strict;
+}
+bool MultiMatcher::run_on_model(const std::shared_ptr<Model>& model) {
+  OPENVINO_ASSERT(model, "the model is null");
+  std::unordered_map<std::shared_ptr<Node>, std::vector<pattern::PatternValueMap>> matches;
+  for (const auto& node : model->get_ordered_ops()) {
+    for (const auto& root : patterns_) {
+      pattern::Matcher matcher(root, get_name(), strict_);
+      if (node->get_output_size() != 0 && matcher.match(node->output(0)))
+        matches[root].push_back(matcher.get_pattern_value_map());
+    }
+  }
+  if (matches.empty() || !callback_) return false;
+  callback_(matches);
+  return true;
+}
 }  // namespace pass
 }  // namespace ov

@@ -1,39 +1,91 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The slow tier's part: slow.sh BUILD. The programs compiled for the original print what the file expects; a project with the original's lines
-# for CMake; programs with both libraries; each header stands alone. All of that for C++ and for C.
+# The slow tier's part: slow.sh BUILD. The programs compiled for the original print what the files expect, on its devices CPU, GPU and NPU; a project
+# with the original's lines for CMake; programs with both libraries; each header stands alone. All of that for C++ and for C.
+# slow.sh BUILD --write writes what the original prints into the files, for new programs.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TENON_DEVICE_PATH="$build/lib"
+wheel=$(find -L "$here/../../build/venv" -path '*/openvino/include/openvino/openvino.hpp' -print -quit 2>/dev/null || true)
+[ -z "$wheel" ] || wheel=$(dirname "$(dirname "$(dirname "$wheel")")")
+# The original's programs; those for remote tensors run on its GPU plugin over Intel's runtime for CPUs behind the layer, and on its NPU plugin over
+# the software driver.
+build_originals() {
+  real=$(echo "$wheel"/libs/libopenvino.so.*)
+  for program in "$here"/programs/*.cpp; do echo "#include \"$program\""; done >"$work/all.cpp"
+  c++ -std=c++17 -O0 -isystem "$wheel/include" -I"$here/programs" "$work/all.cpp" -o "$work/original" "$real" -Wl,-rpath,"$wheel/libs"
+  c++ -std=c++17 -O0 -isystem "$wheel/include" "$here"/remote/*.cpp -o "$work/remote" "$real" -lOpenCL -Wl,-rpath,"$wheel/libs"
+}
+tool="$build/bin/tenon"
+on_gpu() {
+  local runtime
+  runtime=$(find -L "$here/../../build/venv" "$here/../../build/venv-sycl" -path '*/lib/libintelocl.so' -print -quit 2>/dev/null || true)
+  if [ ! -x "$tool" ] || [ -z "$runtime" ]; then
+    echo "skipped: the original's GPU plugin needs $tool and Intel's OpenCL runtime for CPUs (pip install intel-opencl-rt) in build/venv" >&2
+    return
+  fi
+  "$tool" gpu-env --runtime "$runtime" -- "$@"
+}
+on_npu() {
+  if [ ! -x "$tool" ] || [ ! -e "$build/lib/libze_tenon_npu.so" ]; then
+    echo "skipped: the original's NPU plugin needs $tool and the software driver" >&2
+    return
+  fi
+  "$tool" npu-env -- "$@"
+}
+if [ "${2:-}" = --write ]; then
+  [ -n "$wheel" ] || { echo "no OpenVINO in build/venv, ./dev test installs it" >&2; exit 1; }
+  build_originals
+  "$work/original" >"$work/expected.txt"
+  cp "$work/expected.txt" "$here/programs/expected.txt"
+  for device in gpu npu; do
+    on_$device "$work/remote" $device >"$work/$device.txt"
+    [ ! -s "$work/$device.txt" ] || cp "$work/$device.txt" "$here/remote/$device.txt"
+  done
+  exit 0
+fi
 sh "$here/consumer/build.sh" cmake "$build/cmake/compat/openvino/package"
 ours=(-Dov=tenon_ov -I"$here/include" -I"$build/generated/compat_openvino")
 for header in $(cd "$here/include" && find openvino -name '*.hpp') $(cd "$build/generated/compat_openvino" && find openvino/runtime openvino/op/ops.hpp openvino/opsets -name '*.hpp'); do
   [[ $header == */dx.hpp ]] && continue  # Refuses other systems than Windows.
   echo "#include <$header>" | c++ -std=c++17 -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]}" -x c++ - || { echo "$header does not stand alone"; exit 1; }
 done
+# All of them, in both orders, for what programs are compiled with; each of two sources has them.
+headers=$( (cd "$here/include" && find openvino -name '*.hpp'; cd "$build/generated/compat_openvino" && find openvino -name '*.hpp') | grep -v /dx.hpp | sort)
+tac <<<"$headers" | sed 's/.*/#include <&>/' >"$work/second.cpp"
+{ sed 's/.*/#include <&>/' <<<"$headers"; echo 'int main() { return ov::Dimension(0).get_length(); }'; } >"$work/first.cpp"
+for compiler in "c++ -std=c++17" "c++ -std=c++20" "clang++ -std=c++17" "clang++ -std=c++20"; do
+  command -v ${compiler%% *} >/dev/null || { echo "skipped: no ${compiler%% *}"; continue; }
+  $compiler -Wall -Wextra -Wpedantic -Wshadow -Woverloaded-virtual -Werror "${ours[@]}" "$work/first.cpp" "$work/second.cpp" -o "$work/headers" \
+    "$build/lib/libtenon_openvino_api.so" -lOpenCL -Wl,-rpath,"$build/lib" && "$work/headers" || { echo "the headers do not compile with $compiler"; exit 1; }
+done
 for header in $(cd "$here/include" && find openvino/c -name '*.h') $(cd "$build/generated/compat_openvino" && find openvino/c -name '*.h'); do
   for language in "c -std=c99" "c++ -std=c++17"; do
     printf '#include <%s>\ntypedef int any;\n' "$header" | cc -x $language -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]:1}" - || { echo "$header does not stand alone"; exit 1; }
   done
 done
+mkdir "$work/wanted"
+echo 'cmake_minimum_required(VERSION 3.16)
+project(wanted CXX)
+find_package(OpenVINO REQUIRED COMPONENTS Runtime TensorFlow)' >"$work/wanted/CMakeLists.txt"
+if cmake -S "$work/wanted" -B "$work/wanted/build" -DOpenVINO_DIR="$build/cmake/compat/openvino/package/cmake" >"$work/wanted/log" 2>&1 ||
+    ! tr -s ' \n' ' ' <"$work/wanted/log" | grep -q 'no TensorFlow: convert models to ONNX or IR'; then
+  echo "a front end that is not here is not refused with what to do"; cat "$work/wanted/log"; exit 1
+fi
 for both in "openvino/openvino.hpp openvino/c/openvino.h" "openvino/c/openvino.h openvino/openvino.hpp"; do
   printf '#include <%s>\n' $both | c++ -std=c++17 -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]}" -x c++ - || { echo "$both do not go together"; exit 1; }
 done
-wheel=$(find -L "$here/../../build/venv" -path '*/openvino/include/openvino/openvino.hpp' | head -1)
 if [ -z "$wheel" ]; then
   echo "skipped: no OpenVINO in build/venv, ./dev test installs it"
   exit 0
 fi
-wheel=$(dirname "$(dirname "$(dirname "$wheel")")")
 python3 "$here/headers.py" "$build/generated/compat_openvino" "$wheel/include"
 names="$here/../../tools/tenon/migrate/names_test.sh"
 [ ! -e "$names" ] || sh "$names" python3 c++ "$build/generated" "$wheel/include"
-real=$(echo "$wheel"/libs/libopenvino.so.*)
-for program in "$here"/programs/*.cpp; do echo "#include \"$program\""; done >"$work/all.cpp"
-c++ -std=c++17 -O0 -isystem "$wheel/include" -I"$here/programs" "$work/all.cpp" -o "$work/original" "$real" -Wl,-rpath,"$wheel/libs"
+build_originals
 "$work/original" "$here/programs/expected.txt"
 real_c=$(echo "$wheel"/libs/libopenvino_c.so.*)
 table="$build/generated/compat_openvino_c"
@@ -43,6 +95,11 @@ cc -std=c99 -O0 -Wall -Werror -isystem "$wheel/include" "$table/use.c" -o "$work
 "$work/use"
 cc -std=c99 -O0 -isystem "$wheel/include" "$here"/c/programs/*.c -o "$work/original_c" "$real_c" -Wl,-rpath,"$wheel/libs"
 "$work/original_c" "$here/c/programs/expected.txt"
+cc -std=c99 -O0 -isystem "$wheel/include" "$here/c/remote.c" -o "$work/remote_c" "$real_c" -lOpenCL -Wl,-rpath,"$wheel/libs"
+on_gpu "$work/remote" gpu "$here/remote/gpu.txt"
+on_gpu "$work/remote_c" gpu
+on_npu "$work/remote" npu "$here/remote/npu.txt"
+on_npu "$work/remote_c" npu
 # The same binary, compiled for the original, on Tenon.
 LD_LIBRARY_PATH="$build/lib/tenon/openvino" "$work/original_c" "$here/c/programs/expected.txt"
 # Both C libraries in one process, in both orders.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types, shapes, allocators and tensors.
+#include <openvino/op/util/attr_types.hpp>
 #include <openvino/runtime/tensor.hpp>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -291,6 +290,11 @@ PartialShape PartialShape::dynamic(Rank rank) {
 bool PartialShape::is_static() const {
   return rank_is_static_ && std::all_of(begin(), end(), [](const Dimension& each) { return each.is_static(); });
 }
+bool PartialShape::same_scheme(const PartialShape& other) const {
+  return rank_is_static_ == other.rank_is_static_ && dimensions_.size() == other.dimensions_.size() &&
+         std::equal(begin(), end(), other.begin(),
+                    [](const Dimension& a, const Dimension& b) { return a.same_scheme(b); });
+}
 bool PartialShape::compatible(const PartialShape& other) const { return to(*this).compatible(to(other)); }
 bool PartialShape::relaxes(const PartialShape& other) const { return to(*this).relaxes(to(other)); }
 bool PartialShape::merge_rank(const Rank& rank) {
@@ -304,6 +308,40 @@ bool PartialShape::merge_into(PartialShape& dst, const PartialShape& src) {
   dst = from(merged);
   return fits;
 }
+bool PartialShape::broadcast_merge_into(PartialShape& dst, const PartialShape& src,
+                                        const op::AutoBroadcastSpec& autob) {
+  if (autob.m_type == op::AutoBroadcastType::NONE) return true;
+  if (dst.rank().is_dynamic() || src.rank().is_dynamic()) {
+    dst = dynamic();
+    return true;
+  }
+  if (autob.m_type == op::AutoBroadcastType::PDPD) {
+    // Extents of 1 at the end do not count; the rest has to be those of dst from an axis on.
+    Dimensions part = src.dimensions_;
+    const std::int64_t axis = autob.m_axis == -1
+                                  ? static_cast<std::int64_t>(dst.size()) - static_cast<std::int64_t>(src.size())
+                                  : autob.m_axis;
+    while (!part.empty() && part.back() == Dimension(1)) part.pop_back();
+    if (axis < 0 || static_cast<std::size_t>(axis) + part.size() > dst.size()) return false;
+    bool fits = true;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      Dimension& extent = dst.dimensions_[static_cast<std::size_t>(axis) + i];
+      fits = (part[i] == Dimension(1) || Dimension::merge(extent, extent, part[i])) && fits;
+    }
+    return fits;
+  }
+  const std::size_t rank = std::max(dst.size(), src.size());
+  Dimensions merged(rank);
+  bool fits = true;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const auto extent = [&](const PartialShape& shape) {
+      return i + shape.size() < rank ? Dimension(1) : shape.dimensions_[i + shape.size() - rank];
+    };
+    fits = Dimension::broadcast_merge(merged[i], extent(dst), extent(src)) && fits;
+  }
+  dst = PartialShape(std::move(merged));
+  return fits;
+}
 Shape PartialShape::to_shape() const {
   OPENVINO_ASSERT(is_static(), "to_shape was called on a dynamic shape ", to_string(), ".");
   return from(to(*this).to_shape());
@@ -313,6 +351,14 @@ Shape PartialShape::get_min_shape() const {
 }
 Shape PartialShape::get_max_shape() const {
   return from(guarded([&] { return to(*this).get_max_shape(); }));
+}
+PartialShape operator+(const PartialShape& a, const PartialShape& b) {
+  if (a.rank().is_dynamic() || b.rank().is_dynamic()) return PartialShape::dynamic();
+  OPENVINO_ASSERT(a.size() == b.size(), "rank mismatch: ", a, " + ", b);
+  std::vector<Dimension> sums;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    sums.push_back(a[static_cast<std::ptrdiff_t>(i)] + b[static_cast<std::ptrdiff_t>(i)]);
+  return sums;
 }
 std::string PartialShape::to_string() const { return to(*this).to_string(); }
 std::ostream& operator<<(std::ostream& out, const PartialShape& shape) { return out << shape.to_string(); }
@@ -358,21 +404,25 @@ std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape
     return detail::in_place([&] { return tenon::Tensor(to(type), to(shape)); });
   });
 }
+tenon::Tensor allocated_by(const Allocator& allocator, const element::Type& type, const Shape& shape) {
+  const auto bytes = tenon::checked_size_bytes(to(type), to(shape));
+  OPENVINO_ASSERT(bytes, "the size of a tensor of shape ", shape, " overflows");
+  // The device may still read it when the program has no tensor any more, so the memory itself gives it back.
+  Allocator owned = allocator;
+  void* data = owned.allocate(*bytes, 64);
+  OPENVINO_ASSERT(data, "the allocator has no ", *bytes, " bytes");
+  auto memory = tenon::adopt_bytes(data, *bytes, false,
+                                   [owned, data, bytes = *bytes]() mutable { owned.deallocate(data, bytes, 64); });
+  return tenon::Tensor(tenon::TensorInfo{to(type), to(shape), {}}, tenon::Ref<tenon::Memory>(memory));
+}
 std::shared_ptr<ITensor> allocated(const element::Type& type, const Shape& shape, const Allocator& allocator) {
   return guarded([&] {
     OPENVINO_ASSERT(type.is_static(), "a tensor's element type must be static");
     OPENVINO_ASSERT(allocator, "Allocator was not initialized");
     if (allocator.is_default() || type == element::string) return allocated(type, shape);
-    const auto bytes = tenon::checked_size_bytes(to(type), to(shape));
-    OPENVINO_ASSERT(bytes, "the size of a tensor of shape ", shape, " overflows");
-    // The device may still read it when the program has no tensor any more, so the memory itself gives it back.
-    Allocator owned = allocator;
-    void* data = owned.allocate(*bytes, 64);
-    OPENVINO_ASSERT(data, "the allocator has no ", *bytes, " bytes");
-    auto memory = tenon::adopt_bytes(data, *bytes, false,
-                                     [owned, data, bytes = *bytes]() mutable { owned.deallocate(data, bytes, 64); });
-    return std::make_shared<ITensor>(
-        tenon::Tensor(tenon::TensorInfo{to(type), to(shape), {}}, tenon::Ref<tenon::Memory>(memory)));
+    auto tensor = std::make_shared<ITensor>(allocated_by(allocator, type, shape));
+    tensor->allocator = std::make_shared<Allocator>(allocator);
+    return tensor;
   });
 }
 std::shared_ptr<ITensor> borrowed(const element::Type& type, const Shape& shape, const void* data,
@@ -380,6 +430,11 @@ std::shared_ptr<ITensor> borrowed(const element::Type& type, const Shape& shape,
   return guarded([&] {
     OPENVINO_ASSERT(type.is_static(), "a tensor's element type must be static");
     const tenon::ByteStrides bytes(strides.begin(), strides.end());
+    std::size_t packed = type.size();
+    for (std::size_t i = std::min(strides.size(), shape.size()); i-- > 0; packed *= shape[i])
+      OPENVINO_ASSERT(strides[i] % type.size() == 0 && (strides[i] >= packed || shape[i] < 2), "strides ", strides,
+                      " of a tensor of ", type, shape, ": axis ", i, " needs a multiple of ", type.size(),
+                      " bytes, and at least ", packed);
     auto tensor = detail::in_place([&] { return tenon::Tensor(to(type), to(shape), const_cast<void*>(data), bytes); });
     tensor->read_only = read_only;
     return tensor;
@@ -431,8 +486,23 @@ ITensor& Tensor::checked() const {
 }
 void Tensor::set_shape(const Shape& shape) {
   ITensor& impl = checked();
-  guarded([&] { impl.tensor.set_shape(to(shape)); });
-  impl.set(impl.tensor);
+  guarded([&] {
+    // A part of a tensor whose rows lie apart stays where it is, and may not grow beyond what it was.
+    const tenon::Tensor& whole = impl.region ? *impl.region : impl.tensor;
+    const tenon::Shape wanted = to(shape);
+    if (impl.allocator &&
+        tenon::checked_size_bytes(to(impl.type), wanted).value_or(0) > impl.tensor.memory()->size_bytes())
+      return impl.set(allocated_by(*impl.allocator, impl.type, shape));
+    if (whole.is_contiguous() || wanted.size() != whole.shape().size()) {
+      impl.tensor.set_shape(wanted);
+      return impl.set(impl.tensor);
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      OPENVINO_ASSERT(wanted[i] <= whole.shape()[i], "Cannot set new shape: ", shape, " for a part of a tensor of ",
+                      from(whole.shape()), ": dimension ", i, " has more elements");
+    if (!impl.region) impl.region = impl.tensor;
+    impl.set(impl.region->slice(tenon::Shape(wanted.size(), 0), wanted));
+  });
   ++impl.changes;
 }
 const element::Type& Tensor::get_element_type() const { return checked().type; }
@@ -483,44 +553,6 @@ void* Tensor::checked_data(const element::Type& type, bool read_only) const {
 }
 void* Tensor::data(const element::Type& type) { return checked_data(type, false); }
 const void* Tensor::data(const element::Type& type) const { return checked_data(type, true); }
-
-Tensor read_tensor_data(const std::filesystem::path& file_name, const element::Type& element_type,
-                        const PartialShape& shape, std::size_t offset_in_bytes, bool) {
-  return guarded([&] {
-    OPENVINO_ASSERT(element_type.bitwidth() >= 8 && element_type != element::string, "a file has no elements of type ",
-                    element_type);
-    std::error_code error;
-    const auto size = std::filesystem::file_size(file_name, error);
-    OPENVINO_ASSERT(!error, "Can not open file ", file_name.string(), ": ", error.message());
-    OPENVINO_ASSERT(offset_in_bytes <= size, "Offset is beyond the end of the file.");
-    std::size_t elements = (size - offset_in_bytes) / element_type.size();
-    Shape extents;
-    if (shape.is_static()) {
-      extents = shape.to_shape();
-      OPENVINO_ASSERT(shape_size(extents) <= elements, "the file has ", elements, " elements, the shape ", shape);
-    } else {
-      OPENVINO_ASSERT(shape.rank().is_static(), "the shape ", shape, " has no rank");
-      std::size_t known = 1;
-      int moving = 0;
-      for (const Dimension& dimension : shape) {
-        if (dimension.is_static())
-          known *= static_cast<std::size_t>(dimension.get_length());
-        else
-          ++moving;
-      }
-      OPENVINO_ASSERT(moving == 1 && known != 0 && elements % known == 0, "the file's ", elements,
-                      " elements do not fit the shape ", shape);
-      for (const Dimension& dimension : shape)
-        extents.push_back(dimension.is_static() ? static_cast<std::size_t>(dimension.get_length()) : elements / known);
-    }
-    std::ifstream file(file_name, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(offset_in_bytes));
-    Tensor tensor(element_type, extents);
-    file.read(static_cast<char*>(tensor.data()), static_cast<std::streamsize>(tensor.get_byte_size()));
-    OPENVINO_ASSERT(file, "the file ", file_name.string(), " cannot be read");
-    return tensor;
-  });
-}
 
 RemoteTensor::RemoteTensor(const RemoteTensor& other, const Coordinate& begin, const Coordinate& end) {
   OPENVINO_ASSERT(other, "Cannot create RoiRemoteTensor on top of empty tensor");

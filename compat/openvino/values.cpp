@@ -37,6 +37,7 @@ NotImplemented::~NotImplemented() = default;
 Busy::~Busy() = default;
 Cancelled::~Cancelled() = default;
 RuntimeAttribute::~RuntimeAttribute() = default;
+std::ostream& operator<<(std::ostream& out, const RuntimeAttribute& attribute) { return out << attribute.to_string(); }
 Any RuntimeAttribute::init(const std::shared_ptr<Node>&) const { return {}; }
 Any RuntimeAttribute::merge(const std::vector<std::shared_ptr<Node>>&) const { return {}; }
 
@@ -305,6 +306,7 @@ std::pair<std::string, Any> Properties::operator()(const std::string& device, co
 }  // namespace device
 
 namespace util {
+bool equal(std::type_index lhs, std::type_index rhs) { return lhs == rhs; }
 void set_log_callback(const std::function<void(std::string_view)>& callback) {
   tenon::cache::set_message_sink([callback](const std::string& line) {
     if (callback) callback(line);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
-   Remote tensors of the GPU in C: an application's cl_context and buffers, a model on them, parameters, and what is refused. */
+   Remote tensors in C, for OpenVINO and for Tenon: remote gpu|npu. An application's cl_context and buffers on the GPU, the driver's memory on the NPU,
+   a model on them, parameters, and what is refused. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <openvino/c/openvino.h>
@@ -36,7 +37,7 @@ static const char kModel[] =
     "</layers><edges><edge from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/>"
     "<edge from-layer=\"1\" from-port=\"1\" to-layer=\"2\" to-port=\"0\"/></edges></net>";
 
-int main(void) {
+static int gpu(void) {
   cl_platform_id platform;
   cl_device_id device;
   cl_context opencl;
@@ -134,7 +135,10 @@ int main(void) {
                                         "OCL_BUFFER", ov_property_key_intel_gpu_mem_handle, NULL) != OK);
   CHECK(ov_remote_context_create_tensor(context, F64, shape, 4, &none, ov_property_key_intel_gpu_shared_mem_type,
                                         "OCL_BUFFER", ov_property_key_intel_gpu_mem_handle, in) != OK);
-  CHECK(ov_remote_tensor_get_params(host, &count, &text) == INVALID_C_PARAM || count > 0);
+  count = 0;
+  text = NULL;
+  CHECK(ov_remote_tensor_get_params(host, &count, &text) == INVALID_C_PARAM || (count > 0 && text));
+  ov_free(text);
 
   ov_tensor_free(host);
   ov_tensor_free(own);
@@ -150,6 +154,95 @@ int main(void) {
   clReleaseMemObject(in);
   clReleaseCommandQueue(queue);
   clReleaseContext(opencl);
-  printf("remote tensors in C: as expected\n");
+  printf("remote tensors of the GPU in C: as expected\n");
   return 0;
+}
+
+/* The address of a tensor's memory, which the parameters say. */
+static float* memory(const ov_tensor_t* tensor) {
+  size_t count = 0;
+  char* text = NULL;
+  void* address = NULL;
+  MUST(ov_remote_tensor_get_params((ov_tensor_t*)tensor, &count, &text));
+  CHECK(count == 3 && strstr(text, "MEM_TYPE:L0_INTERNAL_BUF") && strstr(text, "TENSOR_TYPE:") &&
+        strstr(text, "MEM_HANDLE:"));
+  CHECK(sscanf(strstr(text, "MEM_HANDLE:"), "MEM_HANDLE:%p", &address) == 1 && address);
+  ov_free(text);
+  return address;
+}
+
+static int npu(void) {
+  ov_core_t* core = NULL;
+  ov_model_t* model = NULL;
+  ov_remote_context_t *context = NULL, *other = NULL;
+  ov_compiled_model_t* compiled = NULL;
+  ov_infer_request_t* request = NULL;
+  ov_tensor_t *x = NULL, *y = NULL, *host = NULL, *none = NULL;
+  ov_property_t list[2];
+  ov_shape_t shape;
+  const int64_t dims[] = {1, 8};
+  const float values[8] = {-4, -3, -2, -1, 1, 2, 3, 4};
+  char* text = NULL;
+  void* data = NULL;
+  size_t count = 0;
+  int i;
+  MUST(ov_core_create(&core));
+  MUST(ov_core_read_model_from_memory_buffer(core, kModel, strlen(kModel), NULL, &model));
+  MUST(ov_shape_create(2, dims, &shape));
+  MUST(ov_core_get_default_context(core, "NPU", &context));
+  MUST(ov_remote_context_get_device_name(context, &text));
+  CHECK(strcmp(text, "NPU") == 0);
+  ov_free(text);
+  MUST(ov_remote_context_get_params(context, &count, &text));
+  CHECK(count == 1 && strstr(text, "L0_CONTEXT:"));
+  ov_free(text);
+  MUST(ov_core_compile_model(core, model, "NPU", 0, &compiled));
+  MUST(ov_compiled_model_create_infer_request(compiled, &request));
+  /* Arguments one by one, and as an array. */
+  MUST(ov_remote_context_create_tensor(context, F32, shape, 4, &x, "MEM_TYPE", "L0_INTERNAL_BUF", "TENSOR_TYPE",
+                                       "INPUT"));
+  list[0].key = "MEM_TYPE";
+  list[0].value = "L0_INTERNAL_BUF";
+  list[1].key = "TENSOR_TYPE";
+  list[1].value = "OUTPUT";
+  MUST(ov_remote_context_create_tensor_props(context, F32, shape, 2, list, &y));
+  MUST(ov_remote_tensor_get_device_name(x, &text));
+  CHECK(strcmp(text, "NPU") == 0);
+  ov_free(text);
+  memcpy(memory(x), values, sizeof(values));
+  MUST(ov_infer_request_set_tensor(request, "x", x));
+  MUST(ov_infer_request_set_tensor(request, "y", y));
+  MUST(ov_infer_request_infer(request));
+  for (i = 0; i < 8; ++i) CHECK(memory(y)[i] == (values[i] > 0 ? values[i] : 0));
+  MUST(ov_remote_context_create_host_tensor(context, F32, shape, &host));
+  MUST(ov_tensor_data(host, &data));
+  for (i = 0; i < 8; ++i) ((float*)data)[i] = (float)(i - 4);
+  MUST(ov_infer_request_set_tensor(request, "x", host));
+  MUST(ov_infer_request_start_async(request));
+  MUST(ov_infer_request_wait(request));
+  CHECK(memory(y)[7] == 3 && memory(y)[0] == 0);
+  MUST(ov_compiled_model_get_context(compiled, &other));
+  ov_remote_context_free(other);
+  CHECK(ov_remote_context_create_tensor(context, F32, shape, 2, &none, "MEM_TYPE", "PAPER") != OK);
+  CHECK(ov_remote_context_create_tensor(context, F32, shape, 2, &none, "MEM_TYPE", "SHARED_BUF") != OK);
+  CHECK(ov_remote_context_create_tensor(context, F32, shape, 1, &none, "MEM_TYPE") == INVALID_C_PARAM);
+
+  ov_tensor_free(host);
+  ov_tensor_free(y);
+  ov_tensor_free(x);
+  ov_infer_request_free(request);
+  ov_compiled_model_free(compiled);
+  ov_remote_context_free(context);
+  ov_shape_free(&shape);
+  ov_model_free(model);
+  ov_core_free(core);
+  printf("remote tensors of the NPU in C: as expected\n");
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc == 2 && strcmp(argv[1], "gpu") == 0) return gpu();
+  if (argc == 2 && strcmp(argv[1], "npu") == 0) return npu();
+  fprintf(stderr, "usage: %s gpu|npu\n", argv[0]);
+  return 2;
 }

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 "$work/consumer"
 "$work/consumer_c"
 export PKG_CONFIG_PATH="$2/pkgconfig"
-c++ -std=c++17 "$here/consumer.cpp" -o "$work/by_module" $(pkg-config --cflags --libs openvino) -Wl,-rpath,"$(pkg-config --variable=libdir openvino)"
+c++ -std=c++17 -Wall -Wextra -Werror "$here/consumer.cpp" "$here/headers.cpp" -o "$work/by_module" $(pkg-config --cflags --libs openvino) -Wl,-rpath,"$(pkg-config --variable=libdir openvino)"
 "$work/by_module"
 cc -std=c99 "$here/consumer.c" -o "$work/c_by_module" $(pkg-config --cflags --libs openvino) -Wl,-rpath,"$(pkg-config --variable=libdir openvino)"
 "$work/c_by_module"

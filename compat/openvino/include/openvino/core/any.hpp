@@ -2,6 +2,7 @@
 // Values of any type, which convert to and from text.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <istream>
@@ -14,6 +15,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeindex>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -68,6 +70,21 @@ template <typename K, typename V>
 struct Compares<std::map<K, V>> : Compares<V> {};
 template <typename T>
 struct Compares<std::vector<T>> : Compares<T> {};
+
+template <typename T>
+struct IsStlRange : std::false_type {};
+template <typename T>
+struct IsStlRange<std::vector<T>> : std::true_type {};
+template <typename T>
+struct IsStlRange<std::set<T>> : std::true_type {};
+template <typename K, typename V>
+struct IsStlRange<std::map<K, V>> : std::true_type {};
+template <typename T, typename = void>
+struct HasValueType : std::false_type {};
+template <typename T>
+struct HasValueType<T, std::void_t<typename T::value_type>> : std::true_type {};
+template <typename T, typename... Types>
+constexpr bool kIsAnyOf = (std::is_same_v<T, Types> || ...);
 
 // Each may hold any other, so all are declared first.
 OPENVINO_API void print(std::ostream& out, const AnyMap& map);
@@ -215,6 +232,31 @@ bool parse(const std::string& text, std::map<K, V>& map) {
 }  // namespace detail
 
 namespace util {
+OPENVINO_API bool equal(std::type_index lhs, std::type_index rhs);
+/// Whether there is a Read, a >>, a Write or a << of a type, and whether it has a value_type.
+template <typename T>
+struct Readable {
+  static constexpr bool value = detail::HasRead<T>::value || detail::IsStlRange<T>::value ||
+                                detail::kIsAnyOf<T, bool, Any, int, long, long long, unsigned, unsigned long,
+                                                 unsigned long long, float, double, long double>;
+};
+template <typename T>
+struct Writable {
+  static constexpr bool value =
+      detail::HasWrite<T>::value || detail::IsStlRange<T>::value || detail::kIsAnyOf<T, bool, Any>;
+};
+template <typename T>
+struct Istreamable {
+  static constexpr bool value = detail::Parses<T>::value;
+};
+template <typename T>
+struct Ostreamable {
+  static constexpr bool value = detail::Streams<T>::value;
+};
+template <typename T>
+struct ValueTyped {
+  static constexpr bool value = detail::HasValueType<T>::value;
+};
 /// Takes all that is left of the text. @errors Exception: it is no T.
 template <typename T, typename Enable>
 void Read<T, Enable>::operator()(std::istream& in, T& value) const {
@@ -239,9 +281,10 @@ T from_string(const std::string& text) {
 }
 }  // namespace util
 
-/// One value. as<T>() gives it, converted if need be: numbers to numbers that hold them, text to whatever is read from text,
-/// everything printable to text. A copy has a value of its own.
-/// @errors of as(): Exception: empty, or not convertible (names both types).
+/// One value. as<T>() gives it, converted if need be: numbers to numbers as by static_cast (what is too large wraps, fractions
+/// are cut off, as in OpenVINO), text to whatever is read from text, everything printable to text; nothing is the text "". A
+/// copy has a value of its own.
+/// @errors of as(): Exception: empty and no text is asked for, or not convertible (names both types).
 /// @thread a value; as() of another type than what is held writes to the object.
 class OPENVINO_API Any {
  public:
@@ -343,9 +386,15 @@ class OPENVINO_API Any {
       else
         OPENVINO_THROW("Could not compare types without equality operator");
     }
+    /// Integers, and what stands for one: ov::streams::Num.
+    static constexpr bool kIsInteger =
+        std::is_integral_v<T> || (std::is_class_v<T> && std::is_convertible_v<T, std::int32_t>);
     bool as_integer(long long& number) const override {
-      if constexpr (std::is_integral_v<T>) number = static_cast<long long>(value);
-      return std::is_integral_v<T>;
+      if constexpr (kIsInteger && std::is_class_v<T>)
+        number = static_cast<std::int32_t>(value);
+      else if constexpr (kIsInteger)
+        number = static_cast<long long>(value);
+      return kIsInteger;
     }
     bool as_double(double& number) const override {
       if constexpr (std::is_arithmetic_v<T>) number = static_cast<double>(value);
@@ -360,6 +409,8 @@ class OPENVINO_API Any {
   template <typename T>
   T& reach() const {
     if (T* value = peek<T>()) return *value;
+    if constexpr (std::is_same_v<T, std::string>)
+      if (!held_) return *static_cast<T*>(keep(std::make_shared<Holder<T>>(std::string())).address());
     if (!held_) refuse(typeid(T));
     if constexpr (std::is_default_constructible_v<T> && std::is_copy_constructible_v<T>) {
       T value{};
@@ -375,9 +426,14 @@ class OPENVINO_API Any {
         value = static_cast<T>(wide);
       } else if constexpr (std::is_integral_v<T>) {
         long long wide = 0;
+        double real = 0;
         found = held_->as_integer(wide);
+        if (!found && !std::is_same_v<T, bool> && held_->as_double(real) && std::abs(real) < 9e18) {
+          wide = static_cast<long long>(real);
+          found = true;
+        }
         value = static_cast<T>(wide);
-        found = found && static_cast<long long>(value) == wide;
+        if constexpr (std::is_same_v<T, bool>) found = found && (wide == 0 || wide == 1);
       }
       if (const std::string* text = peek<std::string>(); !found && text) found = detail::parse(*text, value);
       if (found) {
@@ -393,6 +449,9 @@ class OPENVINO_API Any {
   std::shared_ptr<Base> held_;
   mutable std::vector<std::shared_ptr<Base>> converted_;
 };
+
+/// How GoogleTest shows one.
+inline void PrintTo(const Any& any, std::ostream* out) { any.print(*out); }
 
 using RTMap = AnyMap;
 using AnyVector = std::vector<Any>;

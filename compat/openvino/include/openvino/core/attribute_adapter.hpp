@@ -121,6 +121,11 @@ class IndirectScalarValueAccessor : public detail::ConvertedAccessor<T, Seen, de
   using Base::set;
   using Base::set_as_any;
 };
+/// Each element of a list, as another list has it.
+template <typename To, typename From>
+To copy_from(From& from) {
+  return detail::CastEach::to<To>(from);
+}
 template <typename T, typename Seen>
 class IndirectVectorValueAccessor : public detail::ConvertedAccessor<T, Seen, detail::CastEach> {
   using Base = detail::ConvertedAccessor<T, Seen, detail::CastEach>;

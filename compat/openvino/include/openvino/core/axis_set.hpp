@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <ostream>
 #include <set>
 #include <vector>
@@ -17,7 +18,7 @@ class AxisSet : public std::set<std::size_t> {
   using set::set;
   AxisSet() = default;
   AxisSet(const std::set<std::size_t>& values) : set(values) {}
-  std::vector<std::size_t> to_vector() const { return {begin(), end()}; }
+  std::vector<std::int64_t> to_vector() const { return {begin(), end()}; }
 };
 OPENVINO_API std::ostream& operator<<(std::ostream& out, const AxisSet& values);
 

@@ -40,7 +40,8 @@ class OPENVINO_API Dimension {
 
   bool operator==(const Dimension& other) const { return min_ == other.min_ && max_ == other.max_; }
   bool operator!=(const Dimension& other) const { return !(*this == other); }
-  bool same_scheme(const Dimension& other) const { return *this == other; }
+  /// Both move, or both are the same number.
+  bool same_scheme(const Dimension& other) const { return (is_dynamic() && other.is_dynamic()) || *this == other; }
   bool compatible(const Dimension& other) const { return min_ <= other.max_ && other.min_ <= max_; }
   bool relaxes(const Dimension& other) const { return min_ <= other.min_ && max_ >= other.max_; }
   bool refines(const Dimension& other) const { return other.relaxes(*this); }

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "openvino/core/core_visibility.hpp"
 #include "openvino/core/model.hpp"
 #include "openvino/core/rt_info.hpp"
+#include "openvino/pass/serialize.hpp"
 
 namespace ov {
 
@@ -19,13 +21,20 @@ OPENVINO_API void save_model(const std::shared_ptr<const Model>& model, const st
                              bool compress_to_fp16 = true);
 /// As save_model, unchanged.
 OPENVINO_API void serialize(const std::shared_ptr<const Model>& model, const std::filesystem::path& xml_path,
-                            const std::filesystem::path& bin_path = {});
+                            const std::filesystem::path& bin_path = {},
+                            pass::Serialize::Version version = pass::Serialize::Version::UNSPECIFIED);
 /// All readers of the node's outputs read those of the replacement.
 OPENVINO_API void replace_node(const std::shared_ptr<Node>& target, const std::shared_ptr<Node>& replacement);
 OPENVINO_API void replace_node(const std::shared_ptr<Node>& target, const OutputVector& replacement_values);
 /// Output i of the target becomes output output_order[i] of the replacement.
 OPENVINO_API void replace_node(const std::shared_ptr<Node>& target, const std::shared_ptr<Node>& replacement,
                                const std::vector<std::int64_t>& output_order);
+/// Replaces parameters of the model and nodes with one output each.
+OPENVINO_API void replace_nodes(
+    const std::shared_ptr<Model>& f,
+    const std::unordered_map<std::shared_ptr<op::v0::Parameter>, std::shared_ptr<op::v0::Parameter>>&
+        parameter_replacement_map,
+    const std::unordered_map<std::shared_ptr<Node>, std::shared_ptr<Node>>& body_replacement_map);
 /// The replacement gets the target's friendly name and rt_info, too. @return Whether it was replaced.
 OPENVINO_API bool replace_node_update_name(const std::shared_ptr<Node>& target,
                                            const std::shared_ptr<Node>& replacement);

@@ -8,6 +8,7 @@
 
 #include "openvino/core/core_visibility.hpp"
 #include "openvino/core/node_output.hpp"
+#include "openvino/core/runtime_attribute.hpp"
 
 namespace ov {
 
@@ -31,6 +32,18 @@ class OPENVINO_API Layout {
 
  private:
   std::shared_ptr<const Impl> impl_;
+};
+
+/// A layout in the rt_info of an input or output, under the key LayoutAttribute::get_type_info_static().
+class OPENVINO_API LayoutAttribute : public RuntimeAttribute {
+ public:
+  OPENVINO_RTTI("layout", "0", RuntimeAttribute)
+  LayoutAttribute() = default;
+  explicit LayoutAttribute(const Layout& from) : value(from) {}
+  bool visit_attributes(AttributeVisitor& visitor) override;
+  std::string to_string() const override { return value.to_string(); }
+  bool operator==(const LayoutAttribute& other) const { return value == other.value; }
+  Layout value;
 };
 
 namespace layout {

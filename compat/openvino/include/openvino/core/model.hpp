@@ -16,8 +16,10 @@
 #include "openvino/core/node.hpp"
 #include "openvino/core/partial_shape.hpp"
 #include "openvino/core/rtti.hpp"
+#include "openvino/op/assign.hpp"
 #include "openvino/op/constant.hpp"
 #include "openvino/op/parameter.hpp"
+#include "openvino/op/read_value.hpp"
 #include "openvino/op/result.hpp"
 #include "openvino/op/util/variable.hpp"
 
@@ -75,10 +77,12 @@ class OPENVINO_API Model : public std::enable_shared_from_this<Model> {
   Output<Node> add_output(const Output<Node>& port);
 
   /// New shapes of inputs; those of all nodes follow. On failure the model is unchanged.
-  void reshape(const PartialShape& shape);
-  void reshape(const std::map<std::size_t, PartialShape>& shapes);
-  void reshape(const std::map<std::string, PartialShape>& shapes);
-  void reshape(const std::map<Output<Node>, PartialShape>& shapes);
+  /// @param variables Shapes of states by their ids, too.
+  using VariableShapes = std::unordered_map<std::string, PartialShape>;
+  void reshape(const PartialShape& shape, const VariableShapes& variables = {});
+  void reshape(const std::map<std::size_t, PartialShape>& shapes, const VariableShapes& variables = {});
+  void reshape(const std::map<std::string, PartialShape>& shapes, const VariableShapes& variables = {});
+  void reshape(const std::map<Output<Node>, PartialShape>& shapes, const VariableShapes& variables = {});
 
   std::size_t get_output_size() const;
   const element::Type& get_output_element_type(std::size_t index) const;
@@ -88,6 +92,10 @@ class OPENVINO_API Model : public std::enable_shared_from_this<Model> {
   std::shared_ptr<Node> get_result() const;
   std::vector<std::shared_ptr<Node>> get_ops() const;
   std::vector<std::shared_ptr<Node>> get_ordered_ops() const;
+  /// Orders the nodes that results, sinks and parameters are computed from; the order is what get_ordered_ops() returns.
+  using topological_sort_t =
+      std::function<std::vector<std::shared_ptr<Node>>(const std::vector<std::shared_ptr<Node>>& root_nodes)>;
+  void set_topological_sort(topological_sort_t sorter);
   std::size_t get_graph_size() const;
   bool is_dynamic() const;
   void validate_nodes_and_infer_types() const;
@@ -104,6 +112,7 @@ class OPENVINO_API Model : public std::enable_shared_from_this<Model> {
   void add_parameters(const ParameterVector& parameters);
   void remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter);
   void add_sinks(const SinkVector& sinks);
+  void remove_sink(const std::shared_ptr<op::Sink>& sink);
   /// The states of all ReadValue and Assign nodes, and what was added.
   const op::util::VariableVector& get_variables() const;
   void add_variables(const op::util::VariableVector& variables);
@@ -115,6 +124,7 @@ class OPENVINO_API Model : public std::enable_shared_from_this<Model> {
   void map_unordered_ops(const std::function<void(Node*)>& f) const;
   /// Computes with the reference kernels. @errors NotImplemented: an operation has none.
   bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
+  bool evaluate(TensorVector& outputs, const TensorVector& inputs, EvaluationContext& context) const;
 
   /// Values of the model's file and of its author, nested by path: get_rt_info<std::string>("model_info", "labels").
   RTMap& get_rt_info();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -97,6 +98,8 @@ class OPENVINO_API Node : public std::enable_shared_from_this<Node> {
 
   void set_argument(std::size_t index, const Output<Node>& source);
   void set_arguments(const OutputVector& sources);
+  /// All outputs of the nodes.
+  void set_arguments(const NodeVector& sources);
   virtual void validate_and_infer_types();
   void revalidate_and_infer_types() { validate_and_infer_types(); }
   void constructor_validate_and_infer_types() { validate_and_infer_types(); }
@@ -112,6 +115,7 @@ class OPENVINO_API Node : public std::enable_shared_from_this<Node> {
   }
   virtual std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const;
   std::shared_ptr<Node> copy_with_new_inputs(const OutputVector& inputs) const { return clone_with_new_inputs(inputs); }
+  std::shared_ptr<Node> copy_with_new_inputs(const OutputVector& inputs, const NodeVector& control_dependencies) const;
   virtual bool has_evaluate() const;
   /// Computes with the reference kernel. @return false: there is none.
   virtual bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
@@ -124,13 +128,31 @@ class OPENVINO_API Node : public std::enable_shared_from_this<Node> {
   /// Computes from Constants. @return false: an input is none, or there is no kernel.
   virtual bool constant_fold(OutputVector& output_values, const OutputVector& inputs_values);
   virtual std::ostream& write_description(std::ostream& out, std::uint32_t depth = 0) const;
+  /// Computes an output's least, or greatest, values from what is known of the inputs': of what a shape's extents lie
+  /// between, or by set_lower_value and set_upper_value. @return false: nothing is known.
+  virtual bool evaluate_lower(TensorVector& output_values) const;
+  virtual bool evaluate_upper(TensorVector& output_values) const;
+  /// Forgets what set_lower_value and set_upper_value said of the outputs.
+  void invalidate_values();
+  /// Larger for nodes that were made later.
+  std::size_t get_instance_id() const;
+  /// The output that stands for the node where one is needed.
+  virtual std::size_t get_default_output_index() const { return 0; }
+  /// @errors Exception, always.
+  [[noreturn]] std::size_t no_default_index() const;
   /// Notes of the program: a state is read before it is written, and nothing else needs an order.
   const NodeVector& get_control_dependencies() const;
+  const std::vector<Node*>& get_control_dependents() const;
+  void clear_control_dependents();
+  void add_node_control_dependencies(const std::shared_ptr<const Node>& source_node);
+  void add_node_control_dependents(const std::shared_ptr<const Node>& source_node);
+  void transfer_control_dependents(std::shared_ptr<Node> replacement);
   void add_control_dependency(std::shared_ptr<Node> node);
   void remove_control_dependency(std::shared_ptr<Node> node);
   void clear_control_dependencies();
   bool operator<(const Node& other) const;
 
+  RTMap& rt_info_of_input(std::size_t index) const;
   struct Impl;
   explicit Node(std::shared_ptr<Impl> impl);
   Impl& impl() const { return *impl_; }
@@ -139,8 +161,34 @@ class OPENVINO_API Node : public std::enable_shared_from_this<Node> {
   std::shared_ptr<Impl> impl_;
 };
 using NodeTypeInfo = Node::type_info_t;
+/// A port that keeps no node alive.
+struct RawNodeOutput {
+  RawNodeOutput() = default;
+  RawNodeOutput(Node* of, std::size_t at) : node(of), index(at) {}
+  RawNodeOutput(const Output<Node>& port) : RawNodeOutput(port.get_node(), port.get_index()) {}
+  operator Output<Node>() const { return {node, index}; }
+  bool operator==(const RawNodeOutput& other) const { return node == other.node && index == other.index; }
+  bool operator!=(const RawNodeOutput& other) const { return !(*this == other); }
+  bool operator<(const RawNodeOutput& other) const {
+    return std::less<>()(node, other.node) || (node == other.node && index < other.index);
+  }
+  bool operator>(const RawNodeOutput& other) const { return other < *this; }
+  bool operator<=(const RawNodeOutput& other) const { return !(other < *this); }
+  bool operator>=(const RawNodeOutput& other) const { return !(*this < other); }
+  Node* node = nullptr;
+  std::size_t index = 0;
+};
+using RawNodeOutputMap = std::map<RawNodeOutput, Output<Node>>;
 OPENVINO_API std::ostream& operator<<(std::ostream& out, const Node& node);
 OPENVINO_API std::ostream& operator<<(std::ostream& out, const Node* node);
+
+namespace op {
+namespace util {
+/// Whether an input of two nodes reads the same output.
+OPENVINO_API bool input_sources_are_equal(const std::shared_ptr<Node>& node1, const std::shared_ptr<Node>& node2,
+                                          std::size_t input_index);
+}  // namespace util
+}  // namespace op
 
 /// A node's inputs, attributes or shapes do not fit.
 class OPENVINO_API NodeValidationFailure : public AssertFailure {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "openvino/core/node_output.hpp"
 
@@ -22,6 +23,11 @@ class Input {
   descriptor::Tensor& get_tensor() const { return get_source_output().get_tensor(); }
   std::shared_ptr<descriptor::Tensor> get_tensor_ptr() const { return get_source_output().get_tensor_ptr(); }
   void replace_source_output(const Output<Node>& source) const { node_->set_argument(index_, source); }
+  /// Notes of the program on an input; they are not written to files.
+  const RTMap& get_rt_info() const { return node_->rt_info_of_input(index_); }
+  std::conditional_t<std::is_const_v<NodeType>, const RTMap&, RTMap&> get_rt_info() {
+    return node_->rt_info_of_input(index_);
+  }
 
   bool operator==(const Input& other) const { return node_ == other.node_ && index_ == other.index_; }
   bool operator!=(const Input& other) const { return !(*this == other); }

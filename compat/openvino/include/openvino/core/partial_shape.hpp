@@ -15,6 +15,9 @@
 #include "openvino/core/shape.hpp"
 
 namespace ov {
+namespace op {
+struct AutoBroadcastSpec;
+}
 
 /// "[1,3,?,224..448]", "[...]" where the rank is unknown. A negative index counts from the end.
 class OPENVINO_API PartialShape {
@@ -46,11 +49,13 @@ class OPENVINO_API PartialShape {
     return dimensions_.size();
   }
   bool compatible(const PartialShape& other) const;
-  bool same_scheme(const PartialShape& other) const { return *this == other; }
+  bool same_scheme(const PartialShape& other) const;
   bool relaxes(const PartialShape& other) const;
   bool refines(const PartialShape& other) const { return other.relaxes(*this); }
   bool merge_rank(const Rank& rank);
   static bool merge_into(PartialShape& dst, const PartialShape& src);
+  /// The shape of what an operation computes from both; NONE leaves dst as it is. @return false: they do not go together.
+  static bool broadcast_merge_into(PartialShape& dst, const PartialShape& src, const op::AutoBroadcastSpec& autob);
 
   /// @errors Exception: dynamic.
   Shape to_shape() const;
@@ -110,6 +115,8 @@ class OPENVINO_API PartialShape {
   Dimensions dimensions_;
   bool rank_is_static_ = true;
 };
+/// The sums of extents. @errors Exception: the ranks differ.
+OPENVINO_API PartialShape operator+(const PartialShape& a, const PartialShape& b);
 OPENVINO_API std::ostream& operator<<(std::ostream& out, const PartialShape& shape);
 
 }  // namespace ov

@@ -2,8 +2,10 @@
 // A user's own value in the rt_info of nodes.
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "openvino/core/core_visibility.hpp"
@@ -20,6 +22,7 @@ class OPENVINO_API RuntimeAttribute {
  public:
   OPENVINO_RTTI_BASE("RuntimeAttribute")
   using Ptr = std::shared_ptr<RuntimeAttribute>;
+  using Base = std::tuple<RuntimeAttribute>;
   virtual ~RuntimeAttribute();
   virtual bool is_copyable() const { return true; }
   virtual bool is_copyable(const std::shared_ptr<Node>&) const { return is_copyable(); }
@@ -30,5 +33,6 @@ class OPENVINO_API RuntimeAttribute {
   virtual Any merge(const std::vector<std::shared_ptr<Node>>& nodes) const;
   virtual bool visit_attributes(AttributeVisitor&) { return false; }
 };
+OPENVINO_API std::ostream& operator<<(std::ostream& out, const RuntimeAttribute& attribute);
 
 }  // namespace ov

@@ -66,9 +66,25 @@ template <typename Type, typename Value>
 auto as_type(Value* value) -> decltype(dynamic_cast<Type*>(value)) {
   return dynamic_cast<Type*>(value);
 }
+/// Whether casts trust the names that classes declare: no, they ask the language.
+template <typename T>
+constexpr bool use_ov_dynamic_cast() {
+  return false;
+}
+namespace util {
+template <typename T>
+struct AsTypePtr;
+template <typename In>
+struct AsTypePtr<std::shared_ptr<In>> {
+  template <typename Type>
+  static std::shared_ptr<Type> call(const std::shared_ptr<In>& value) {
+    return std::dynamic_pointer_cast<Type>(value);
+  }
+};
+}  // namespace util
 template <typename Type, typename Value>
-std::shared_ptr<Type> as_type_ptr(const std::shared_ptr<Value>& value) {
-  return std::dynamic_pointer_cast<Type>(value);
+auto as_type_ptr(const Value& value) -> decltype(util::AsTypePtr<Value>::template call<Type>(value)) {
+  return util::AsTypePtr<Value>::template call<Type>(value);
 }
 
 }  // namespace ov

@@ -12,6 +12,7 @@
 #include "openvino/core/extension.hpp"
 #include "openvino/core/model.hpp"
 #include "openvino/core/op_extension.hpp"
+#include "openvino/frontend/exception.hpp"
 #include "openvino/frontend/input_model.hpp"
 
 namespace ov {

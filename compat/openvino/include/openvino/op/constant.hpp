@@ -39,6 +39,15 @@ class OPENVINO_API Constant : public Op {
   template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   Constant(const element::Type& type, const Shape& shape, T value)
       : Constant(type, shape, std::vector<Wide<T>>{static_cast<Wide<T>>(value)}) {}
+  /// Texts.
+  Constant(const element::Type& type, const Shape& shape, const std::vector<std::string>& values);
+  /// Zeros, or empty texts.
+  Constant(const element::Type& type, const Shape& shape);
+  /// Shares memory that `so` keeps, whose content must not change.
+  Constant(const element::Type& type, const Shape& shape, const void* data, std::shared_ptr<void> so);
+  /// Shares the other one's memory. @errors Exception: a shape of another number of elements.
+  Constant(const Constant& other);
+  Constant(const Constant& other, const Shape& new_shape);
   explicit Constant(std::shared_ptr<Impl> impl) : Op(std::move(impl)) {}
   template <typename T>
   static std::shared_ptr<Constant> create(const element::Type& type, const Shape& shape, const std::vector<T>& values) {
@@ -62,7 +71,12 @@ class OPENVINO_API Constant : public Op {
   /// The values, converted; at most `count` of them if it is not negative.
   template <typename T>
   std::vector<T> cast_vector(std::int64_t count = -1) const {
-    const std::vector<Wide<T>> all = wide_values(static_cast<Wide<T>*>(nullptr));
+    const auto all = [&] {
+      if constexpr (std::is_same_v<T, std::string>)
+        return get_value_strings();
+      else
+        return wide_values(static_cast<Wide<T>*>(nullptr));
+    }();
     const auto end = count < 0 || static_cast<std::size_t>(count) > all.size() ? all.end() : all.begin() + count;
     std::vector<T> values;
     for (auto value = all.begin(); value != end; ++value) values.push_back(static_cast<T>(*value));
@@ -73,6 +87,8 @@ class OPENVINO_API Constant : public Op {
     const T* first = get_data_ptr<T>();
     return std::vector<T>(first, first + shape_size(get_shape()));
   }
+  /// In bytes.
+  Strides get_strides() const { return get_tensor_view().get_strides(); }
   AxisVector get_axis_vector_val() const { return AxisVector(cast_vector<std::size_t>()); }
   Shape get_shape_val() const { return Shape(cast_vector<std::size_t>()); }
   Strides get_strides_val() const { return Strides(cast_vector<std::size_t>()); }

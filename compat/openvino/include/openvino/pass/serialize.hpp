@@ -2,12 +2,16 @@
 // Writes a model as an IR.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <ostream>
+#include <string>
 #include <utility>
 
-#include "openvino/core/graph_util.hpp"
+#include "openvino/opsets/opset.hpp"
 #include "openvino/pass/pass.hpp"
 
 namespace ov {
@@ -28,6 +32,31 @@ class OPENVINO_API Serialize : public ModelPass {
   std::filesystem::path xml_path_, bin_path_;
   std::ostream* xml_ = nullptr;
   std::ostream* bin_ = nullptr;
+};
+
+/// To one stream, from where it stands: a DataHeader, what the program writes, the weights, and the model's text, which `cache_encrypt` may change.
+/// Offsets count from the stream's begin.
+class OPENVINO_API StreamSerialize : public ModelPass {
+ public:
+  OPENVINO_MODEL_PASS_RTTI("StreamSerialize")
+  struct DataHeader {
+    std::size_t custom_data_offset;
+    std::size_t custom_data_size;
+    std::size_t consts_offset;
+    std::size_t consts_size;
+    std::size_t model_offset;
+    std::size_t model_size;
+  };
+  explicit StreamSerialize(std::ostream& stream, const std::function<void(std::ostream&)>& custom_data_serializer = {},
+                           const std::function<std::string(const std::string&)>& cache_encrypt = {},
+                           Serialize::Version version = Serialize::Version::UNSPECIFIED);
+  /// @errors Exception: the stream fails, or cannot be moved back to its header.
+  bool run_on_model(const std::shared_ptr<Model>& model) override;
+
+ private:
+  std::ostream& stream_;
+  std::function<void(std::ostream&)> custom_data_;
+  std::function<std::string(const std::string&)> encrypt_;
 };
 
 }  // namespace pass

@@ -4,11 +4,17 @@
 
 #include <filesystem>
 #include <functional>
+#include <ostream>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "openvino/pass/pass.hpp"
+
+/// What is written into the boxes of operations' nodes besides.
+using visualize_tree_ops_map_t =
+    std::unordered_map<ov::Node::type_info_t, std::function<void(const ov::Node&, std::ostream& ss)>>;
 
 namespace ov {
 namespace pass {
@@ -25,8 +31,10 @@ class OPENVINO_API VisualizeTree : public ModelPass {
   }
   /// @errors Exception: the file cannot be written.
   bool run_on_model(const std::shared_ptr<Model>& model) override;
+  void set_ops_to_details(const visualize_tree_ops_map_t& ops_map) { details_ = ops_map; }
 
  private:
+  visualize_tree_ops_map_t details_;
   std::string file_;
   node_modifiers_t modify_;
 };

@@ -8,6 +8,8 @@
 #include "openvino/core/any.hpp"
 #include "openvino/core/core_visibility.hpp"
 
+#define OPENVINO_RUNTIME_API_C(...) OPENVINO_EXTERN_C OPENVINO_RUNTIME_API __VA_ARGS__ OPENVINO_CDECL
+
 namespace ov {
 
 /// The device of each operation, by friendly name.

@@ -22,8 +22,10 @@ struct PropertyTag {};
 
 /// True when every argument is a key with its value, and there is one.
 template <typename... Args>
-struct StringAny
-    : std::bool_constant<(sizeof...(Args) > 0) && (std::is_convertible_v<Args, std::pair<std::string, Any>> && ...)> {};
+struct StringAny {
+  static constexpr bool value =
+      sizeof...(Args) != 0 && (std::is_convertible_v<Args, std::pair<std::string, Any>> && ...);
+};
 template <typename T, typename... Args>
 using EnableIfAllStringAny = std::enable_if_t<StringAny<Args...>::value, T>;
 

@@ -16,6 +16,7 @@
 #include "openvino/core/strides.hpp"
 #include "openvino/core/type/element_type.hpp"
 #include "openvino/runtime/allocator.hpp"
+#include "openvino/runtime/file_handle.hpp"
 
 namespace ov {
 
@@ -98,5 +99,11 @@ OPENVINO_API Tensor read_tensor_data(const std::filesystem::path& file_name,
                                      const element::Type& element_type = element::u8,
                                      const PartialShape& shape = PartialShape::dynamic(1),
                                      std::size_t offset_in_bytes = 0, bool mmap = true);
+#ifndef _WIN32
+/// The same of a file that the program opened; it is closed in any case.
+OPENVINO_API Tensor read_tensor_data(FileHandle file_handle, const element::Type& element_type = element::u8,
+                                     const PartialShape& shape = PartialShape::dynamic(1),
+                                     std::size_t offset_in_bytes = 0);
+#endif
 
 }  // namespace ov

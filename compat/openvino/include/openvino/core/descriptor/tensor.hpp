@@ -16,6 +16,7 @@
 namespace ov {
 
 class Node;
+class Tensor;
 using TensorNames = std::unordered_set<std::string>;
 
 namespace descriptor {
@@ -34,6 +35,15 @@ class OPENVINO_API Tensor {
   const std::string& get_any_name() const;
   void set_names(const std::unordered_set<std::string>& names);
   void add_names(const std::unordered_set<std::string>& names);
+  /// What the values are at least, and at most: as a program said, else as shape inference found. Empty: unknown.
+  const ov::Tensor& get_lower_value() const;
+  const ov::Tensor& get_upper_value() const;
+  void set_lower_value(const ov::Tensor& value);
+  void set_upper_value(const ov::Tensor& value);
+  /// Forgets what a program said.
+  void invalidate_values();
+  /// Whether the values are known.
+  bool has_and_set_bound() const;
   RTMap& get_rt_info();
   const RTMap& get_rt_info() const;
 

@@ -16,6 +16,19 @@
 namespace ov {
 namespace preprocess {
 
+/// What set_memory_type said, in the rt_info of the model's input under the key TensorInfoMemoryType::get_type_info_static().
+class OPENVINO_API TensorInfoMemoryType : public RuntimeAttribute {
+ public:
+  OPENVINO_RTTI("memory_type", "0", RuntimeAttribute)
+  TensorInfoMemoryType() = default;
+  ~TensorInfoMemoryType() override;
+  explicit TensorInfoMemoryType(const std::string& from) : value(from) {}
+  bool visit_attributes(AttributeVisitor& visitor) override;
+  std::string to_string() const override { return value; }
+  bool operator==(const TensorInfoMemoryType& other) const { return value == other.value; }
+  std::string value;
+};
+
 /// The tensor that the caller will set. Errors come from PrePostProcessor::build(), as AssertFailure, unless noted otherwise.
 class OPENVINO_API InputTensorInfo final {
  public:

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "openvino/core/type/small_float.hpp"
 
@@ -23,10 +24,28 @@ class bfloat16 : public detail::SmallFloat<bfloat16, std::uint16_t> {
   using SmallFloat::from_bits;
   using SmallFloat::to_bits;
   operator float() const;
+  static std::vector<float> to_float_vector(const std::vector<bfloat16>& values) {
+    return {values.begin(), values.end()};
+  }
+  static std::vector<bfloat16> from_float_vector(const std::vector<float>& values) {
+    return {values.begin(), values.end()};
+  }
+  /// The upper half of a float's bits, after half of the last one's unit was added: where that one is odd, always, or never.
+  static std::uint16_t round_to_nearest_even(float value) {
+    return upper(bits_of(value) + (bits_of(value) >> 1 & 0x8000));
+  }
+  static std::uint16_t round_to_nearest(float value) { return upper(bits_of(value) + 0x8000); }
+  static std::uint16_t truncate(float value) { return upper(bits_of(value)); }
 
  private:
   friend class detail::SmallFloat<bfloat16, std::uint16_t>;
   static std::uint16_t rounded(float value);
+  static std::uint16_t upper(std::uint32_t bits) { return static_cast<std::uint16_t>(bits >> 16); }
+  static std::uint32_t bits_of(float value) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+  }
 };
 
 inline bfloat16::operator float() const {

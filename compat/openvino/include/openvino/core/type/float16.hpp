@@ -23,6 +23,9 @@ class float16 : public detail::SmallFloat<float16, std::uint16_t> {
   using SmallFloat::from_bits;
   using SmallFloat::to_bits;
   operator float() const;
+  static constexpr std::uint32_t frac_size = 10;
+  static constexpr std::uint32_t exp_size = 5;
+  static constexpr std::uint32_t exp_bias = 15;
 
  private:
   friend class detail::SmallFloat<float16, std::uint16_t>;

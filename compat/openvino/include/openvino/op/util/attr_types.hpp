@@ -29,8 +29,6 @@ enum class TopKMode { MAX, MIN };
 enum class GeluApproximationMode { TANH, ERF };
 enum class RecurrentSequenceDirection { FORWARD, REVERSE, BIDIRECTIONAL };
 /// Reduction of ScatterElementsUpdate and of ScatterNDUpdate.
-enum class ScatterElementsReduction { NONE, SUM, PROD, MIN, MAX, MEAN };
-enum class ScatterNDReduction { NONE, SUM, SUB, PROD, MIN, MAX };
 enum class FillMode { ZERO, LOWEST };
 
 /// The texts of enumerators as files of models spell them.
@@ -46,16 +44,14 @@ OV_TENON_ENUM_TEXTS(TopKSortType, "none", "index", "value")
 OV_TENON_ENUM_TEXTS(TopKMode, "max", "min")
 OV_TENON_ENUM_TEXTS(GeluApproximationMode, "TANH", "ERF")
 OV_TENON_ENUM_TEXTS(RecurrentSequenceDirection, "forward", "reverse", "bidirectional")
-OV_TENON_ENUM_TEXTS(ScatterElementsReduction, "none", "sum", "prod", "min", "max", "mean")
-OV_TENON_ENUM_TEXTS(ScatterNDReduction, "none", "sum", "sub", "prod", "min", "max")
 OV_TENON_ENUM_TEXTS(PadMode, "constant", "edge", "reflect", "symmetric")
 OV_TENON_ENUM_TEXTS(FillMode, "zero", "lowest")
 
 /// How the shapes of two inputs become one.
 struct AutoBroadcastSpec {
   AutoBroadcastSpec() = default;
-  AutoBroadcastSpec(AutoBroadcastType type) : m_type(type) {}
-  AutoBroadcastSpec(const char* type) : m_type(as_enum<AutoBroadcastType>(type)) {}
+  AutoBroadcastSpec(AutoBroadcastType type) : m_type(type), m_axis(type == AutoBroadcastType::PDPD ? -1 : 0) {}
+  AutoBroadcastSpec(const char* type) : AutoBroadcastSpec(as_enum<AutoBroadcastType>(type)) {}
   AutoBroadcastSpec(AutoBroadcastType type, std::int64_t axis) : m_type(type), m_axis(axis) {}
   bool operator==(const AutoBroadcastSpec& other) const { return m_type == other.m_type && m_axis == other.m_axis; }
   bool operator!=(const AutoBroadcastSpec& other) const { return !(*this == other); }
@@ -64,8 +60,8 @@ struct AutoBroadcastSpec {
 };
 struct BroadcastModeSpec {
   BroadcastModeSpec() = default;
-  BroadcastModeSpec(BroadcastType type) : m_type(type) {}
-  BroadcastModeSpec(const char* type) : m_type(as_enum<BroadcastType>(type)) {}
+  BroadcastModeSpec(BroadcastType type) : m_type(type), m_axis(type == BroadcastType::PDPD ? -1 : 0) {}
+  BroadcastModeSpec(const char* type) : BroadcastModeSpec(as_enum<BroadcastType>(type)) {}
   BroadcastModeSpec(BroadcastType type, std::int64_t axis) : m_type(type), m_axis(axis) {}
   bool operator==(const BroadcastModeSpec& other) const { return m_type == other.m_type && m_axis == other.m_axis; }
   bool operator!=(const BroadcastModeSpec& other) const { return !(*this == other); }

@@ -32,6 +32,7 @@ class OPENVINO_API MatcherState {
   Matcher* matcher_;
   PatternValueMap map_;
   PatternValueMaps maps_;
+  PatternSymbolMap symbols_;
   std::size_t watermark_;
   bool restores_ = true;
 };
@@ -79,6 +80,8 @@ class OPENVINO_API Matcher {
   std::shared_ptr<Node> get_match_root() { return m_match_root.get_node_shared_ptr(); }
   Output<Node> get_match_value() { return m_match_root; }
   PatternMap get_pattern_map() const { return as_pattern_map(m_pattern_map); }
+  /// What the pattern's names stand for.
+  PatternSymbolMap& get_symbols() { return m_pattern_symbols; }
   /// What each node of the pattern matched.
   PatternValueMap& get_pattern_value_map() { return m_pattern_map; }
   PatternValueMaps& get_pattern_value_maps() { return m_pattern_value_maps; }
@@ -97,6 +100,7 @@ class OPENVINO_API Matcher {
   Output<Node> m_pattern_node;
   PatternValueMap m_pattern_map;
   PatternValueMaps m_pattern_value_maps;
+  PatternSymbolMap m_pattern_symbols;
   OutputVector m_matched_list;
 
  protected:

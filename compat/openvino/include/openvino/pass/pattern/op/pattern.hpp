@@ -56,21 +56,12 @@ OPENVINO_API op::Predicate all_of(const std::vector<std::function<bool(Output<No
 OPENVINO_API op::Predicate attrs_match(const Attributes& expected_attrs);
 OPENVINO_API op::Predicate output_index_matches(std::size_t expected_index);
 OPENVINO_API op::Predicate output_index_matches(const std::vector<std::size_t>& expected_indices);
-/// Refused where a program is compiled: patterns have no symbols here.
-template <typename T>
-op::Predicate shape_matches(const T&) {
-  static_assert(
-      sizeof(T) == 0,
-      "ov::pass::pattern::shape_matches is absent: give any_input or wrap_type a function over the output's shape");
-  return {};
-}
-template <typename T>
-op::Predicate value_matches(const T&) {
-  static_assert(
-      sizeof(T) == 0,
-      "ov::pass::pattern::value_matches is absent: give wrap_type<Constant> a function over the constant's values");
-  return {};
-}
+/// "[N, 3, H, H]": an extent of any size is ?, a number is itself, and a name is the same number wherever the pattern has it; A... stands for
+/// any number of extents, which it names, and ... for any that it does not. Names stand for known extents only. "?" alone: of unknown rank.
+/// @errors Exception: two parts of the text stand for several.
+OPENVINO_API op::Predicate shape_matches(const std::string& shape_notation);
+/// The same over the values of a Constant.
+OPENVINO_API op::Predicate value_matches(const std::string& value_notation);
 
 namespace op {
 /// Matches; it is not part of a model. @errors Exception: a model is made of it.
@@ -84,6 +75,8 @@ class OPENVINO_API Pattern : public Node {
   Pattern(const NodeVector& patterns, const Predicate& pred);
   std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const override;
   void validate_and_infer_types() override {}
+  std::ostream& write_description(std::ostream& out, std::uint32_t depth) const override;
+  virtual std::ostream& write_type_description(std::ostream& out) const;
 
  protected:
   Predicate m_predicate;

@@ -30,6 +30,7 @@ class OPENVINO_API WrapType : public Pattern {
   WrapType(NodeTypeInfo wrapped_type, const T& pred, const OutputVector& input_values = {})
       : Pattern(input_values, Predicate(pred)), m_wrapped_types({wrapped_type}) {}
   bool match_value(Matcher* matcher, const Output<Node>& pattern_value, const Output<Node>& graph_value) override;
+  std::ostream& write_type_description(std::ostream& out) const override;
   /// @errors Exception: there are several.
   NodeTypeInfo get_wrapped_type() const;
   const std::vector<NodeTypeInfo>& get_wrapped_types() const { return m_wrapped_types; }

@@ -295,6 +295,15 @@ Tensor tensor_from(nb::handle array, Sharing sharing, ElementType wanted) {
       made, sharing == Sharing::kShare && nb::hasattr(array, "__array_interface__") ? Sharing::kShare : Sharing::kCopy);
 }
 
+Tensor tensor_to_read(nb::handle array, ElementType wanted) {
+  try {
+    return tensor_from(array, Sharing::kShare, wanted);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_BufferError) && !error.matches(PyExc_TypeError)) throw;
+  }
+  return tensor_from(array, Sharing::kCopy, wanted);
+}
+
 nb::object array_over(const Tensor& tensor) {
   if (tensor.element_type() == ElementType::kString) return array_of_strings(tensor);
   if (!tensor.is_host_addressable())

@@ -56,6 +56,8 @@ class Converter final : elements::Output {
 
 Frame converted(const Frame& frame, const std::string& format, std::uint32_t width, std::uint32_t height,
                 const std::string& quality, bool upright) {
+  if (quality != "fast" && quality != "exact")
+    throw Error(Code::kInvalidArgument, "quality is \"fast\" or \"exact\", not \"" + quality + "\"");
   const std::string name = format.empty() ? std::string() : std::string(format_info(format_from(format)).name);
   const bool same_format = name.empty() || format_from(name) == frame.info().format;
   const bool is_turned = upright && frame.info().rotation != Rotation::kNone;
@@ -136,6 +138,21 @@ nb::list tensors_of(const Frame& frame) {
   return list;
 }
 
+nb::list masks_of(const Frame& frame) {
+  nb::list list;
+  if (const auto found = metadata::find(frame)) {
+    for (const auto& each : found->all<metadata::Segmentation>()) {
+      nb::dict dict;
+      dict["parent"] = each.parent;
+      dict["box"] = nb::make_tuple(each->box.x1, each->box.y1, each->box.x2, each->box.y2);
+      dict["labels"] = each->labels;
+      dict["mask"] = object_of(each->mask);
+      list.append(dict);
+    }
+  }
+  return list;
+}
+
 std::uint32_t add_detection(Frame& frame, const std::array<float, 4>& box, const std::string& label, int label_id,
                             float score, std::int64_t track_id) {
   return metadata::of(frame).add(
@@ -145,6 +162,14 @@ std::uint32_t add_detection(Frame& frame, const std::array<float, 4>& box, const
 std::optional<double> seconds_of(const Frame& frame) {
   if (frame.timestamp_ns() == kNoTimestamp) return std::nullopt;
   return static_cast<double>(frame.timestamp_ns()) / 1e9;
+}
+
+/// @errors kInvalidArgument: no number, or more than 64 bits of nanoseconds hold
+std::int64_t timestamp_from(double seconds) {
+  if (!(std::abs(seconds) < 9.2e9))
+    throw Error(Code::kInvalidArgument,
+                "the time of a frame is a number of seconds below 9.2e9, not " + std::to_string(seconds));
+  return std::llround(seconds * 1e9);
 }
 
 std::string described(const Frame& frame) {
@@ -168,23 +193,45 @@ Area<std::uint32_t> stored(const FrameInfo& info, const Area<std::uint32_t>& upr
   return stored_area(upright, info.rotation, info.width_px, info.height_px);
 }
 
+/// The memory of a picture of one plane as one of `format`; where that has several planes, they lie one behind the other.
+Frame seen_as(PixelFormat format, const Frame& picture) {
+  FrameInfo info = picture.info();
+  info.format = format;
+  const std::size_t planes = format_info(format).plane_count;
+  if (planes == 1) return {info, {picture.plane(0)}};
+  const Tensor& all = picture.plane(0);
+  info.height_px = info.height_px * 2 / 3;  // Formats of 4:2:0 are those that others keep in one array.
+  std::size_t bytes = 0;
+  for (std::size_t plane = 0; plane < planes; ++plane) bytes += element_count(plane_shape(info, plane));
+  if (all.shape().size() != 2 || !all.is_contiguous() || bytes != all.size_bytes())
+    throw Error(Code::kInvalidArgument,
+                "a picture of format " + to_string(format) + " has " + std::to_string(planes) +
+                    " planes: it is made of an array of uint8 [height * 3 / 2, width] without padding, not of " +
+                    to_string(all));
+  std::vector<Tensor> parts;
+  std::size_t offset = all.offset();
+  for (std::size_t plane = 0; plane < planes; ++plane) {
+    parts.emplace_back(TensorInfo{ElementType::kU8, plane_shape(info, plane), {}}, all.memory(), offset, all.lease());
+    offset += parts.back().size_bytes();
+  }
+  return {info, std::move(parts)};
+}
+
 void add_planes(nb::class_<Frame>& frame) {
   frame
       .def(
           "__init__",
           [](Frame* self, nb::handle array, nb::handle format, std::optional<double> time) {
             Frame made = frame_from(array);
-            if (!format.is_none()) {
-              FrameInfo info = made.info();
-              info.format = format_from(nb::cast<std::string>(format));
-              made = Frame(info, std::vector<Tensor>(made.planes().begin(), made.planes().end()));
-            }
-            if (time) made.set_timestamp_ns(static_cast<std::int64_t>(std::llround(*time * 1e9)));
+            if (!format.is_none()) made = seen_as(format_from(nb::cast<std::string>(format)), made);
+            if (time) made.set_timestamp_ns(timestamp_from(*time));
             new (self) Frame(std::move(made));
           },
           nb::arg("array"), nb::arg("format") = nb::none(), nb::arg("time") = nb::none(),
           "A picture over an array [height, width, 3] (RGB; format=\"bgr\" for OpenCV's), [height, width, 4] or "
-          "[height, width] of uint8, in place.")
+          "[height, width] of uint8, in place. format=\"nv12\", \"i420\"...: an array [height * 3 / 2, width] that "
+          "holds the "
+          "planes one behind the other, as OpenCV and PyAV have them.")
       .def_prop_ro("width", [](const Frame& self) { return self.info().width_px; })
       .def_prop_ro("height", [](const Frame& self) { return self.info().height_px; })
       .def_prop_ro(
@@ -214,7 +261,7 @@ void add_planes(nb::class_<Frame>& frame) {
       .def_prop_rw(
           "time", &seconds_of,
           [](Frame& self, std::optional<double> time) {
-            self.set_timestamp_ns(time ? static_cast<std::int64_t>(std::llround(*time * 1e9)) : kNoTimestamp);
+            self.set_timestamp_ns(time ? timestamp_from(*time) : kNoTimestamp);
           },
           nb::for_setter(nb::arg("seconds").none()), "Seconds of the stream's own clock; None where it has no time.")
       .def_prop_ro(
@@ -254,6 +301,9 @@ void add_metadata(nb::class_<Frame>& frame) {
       .def_prop_ro("classifications", &classes_of,
                    "Labels as dicts; parent 0 is the whole picture, else an object's id.")
       .def_prop_ro("tensors", &tensors_of, "Outputs of models as dicts with a Tensor.")
+      .def_prop_ro("masks", &masks_of,
+                   "Masks as dicts: parent 0 is the whole picture, else an object's id; box is the place in the "
+                   "picture over which the cells of mask, a Tensor of u8 [h,w], lie. Cells are numbers of labels.")
       .def(
           "add_detection",
           [](Frame& self, const std::tuple<float, float, float, float>& box, const std::string& label, int label_id,
@@ -273,6 +323,13 @@ void add_metadata(nb::class_<Frame>& frame) {
       .def(
           "add_json", [](Frame& self, const std::string& text) { metadata::of(self).add(metadata::Json{text}); },
           nb::arg("text"), "Adds a JSON value, which appears in JSON lines.")
+      .def(
+          "remove",
+          [](Frame& self, std::uint32_t id) {
+            if (!metadata::find(self) || !metadata::of(self).remove(id))
+              throw Error(Code::kNotFound, "the frame has no object " + std::to_string(id));
+          },
+          nb::arg("id"), "Takes away an object and what belongs to it. id: Detection.id. @errors NotFound.")
       .def("json", &metadata::json_line, "Time, format, size and all metadata as a line of JSON.")
       .def("__repr__", &described);
 }

@@ -6,6 +6,7 @@
 
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/router.hpp>
@@ -69,7 +70,16 @@ void add_memory(nb::module_& module) {
         for (const Context& each : self.contexts()) names.append(std::string(each->name()));
         return names;
       });
-  module.def("start_trace", &Trace::start, nb::arg("capacity") = 65536, "Starts recording spans of time.");
+  module.def(
+      "start_trace",
+      [](std::size_t capacity) {
+        constexpr std::size_t kMost = std::size_t{1} << 24;
+        if (capacity > kMost)
+          throw Error(Code::kInvalidArgument, "capacity is a number of spans of at most " + std::to_string(kMost) +
+                                                  ", not " + std::to_string(capacity));
+        Trace::start(capacity);
+      },
+      nb::arg("capacity") = 65536, "Starts recording spans of time, of which the last `capacity` are kept.");
   module.def(
       "write_trace",
       [](const std::string& path) {

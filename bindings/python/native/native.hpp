@@ -64,6 +64,8 @@ enum class Sharing : std::uint8_t { kShare, kCopy };
 Tensor tensor_from(nb::handle array, Sharing sharing);
 /// The same, with the shape and type that a port wants: scalars and lists take its element type.
 Tensor tensor_from(nb::handle array, Sharing sharing, ElementType wanted);
+/// The same for a function that only reads it: over the array's memory where that can be shared, else a copy, as OpenVINO does.
+Tensor tensor_to_read(nb::handle array, ElementType wanted);
 /// A NumPy array over `tensor`'s memory; strings are copied. It keeps the memory alive. @errors BufferError: not host memory.
 nb::object array_over(const Tensor& tensor);
 /// A NumPy array of its own with `tensor`'s elements.
@@ -79,6 +81,16 @@ AnyMap map_from(nb::handle properties);
 nb::object object_from(const Any& value);
 nb::dict dict_from(const AnyMap& map);
 
+/// Calls `call`, which may throw an exception that others are to get, too. Python takes what a python_error holds, so each gets a copy.
+template <typename Throwing>
+void throw_again(Throwing call) {
+  try {
+    call();
+  } catch (const nb::python_error& error) {
+    throw nb::python_error(error);
+  }
+}
+
 /// Calls `wait(milliseconds)` without the interpreter, in slices, until it returns true; between two slices signals are handled, so that
 /// Ctrl-C ends the wait. @errors those of `wait`, and KeyboardInterrupt.
 template <typename Wait>
@@ -86,10 +98,10 @@ void wait_in_slices(Wait wait) {
   constexpr int kSliceMs = 50;
   while (true) {
     bool over = false;
-    {
+    throw_again([&] {
       const Released released;
       over = wait(kSliceMs);
-    }
+    });
     if (over) return;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
@@ -102,6 +114,14 @@ void wait_for_memory(const Memory& memory, Access access, Deadline deadline);
 [[noreturn]] void raise(PyObject* type, const std::string& message);
 /// repr() of an object, cut to a line.
 std::string shown(nb::handle object);
+
+/// `value` as a T. @errors TypeError: `what` is `wanted`, not this value
+template <typename T>
+T cast_named(nb::handle value, const std::string& what, const char* wanted) {
+  T cast{};
+  if (!nb::try_cast(value, cast)) raise(PyExc_TypeError, what + " is " + wanted + ", not " + shown(value));
+  return cast;
+}
 
 }  // namespace tenon::python
 

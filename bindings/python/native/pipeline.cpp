@@ -5,11 +5,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -67,14 +69,18 @@ class Delivery final : public elements::Sink {
 };
 
 elements::KnownElement delivery(const std::shared_ptr<Delivered>& to, const Requirements& wanted) {
-  return {{"python", "Gives frames to Python", elements::Role::kSink, {}, true},
+  return {{"iteration", "Gives frames to Python", elements::Role::kSink, {}, true},
           [to, wanted](const elements::Parameters&, const elements::Environment&) -> elements::AnyElement {
             return std::make_unique<Delivery>(to, wanted);
           }};
 }
 
-std::string text_from(nb::handle value) {
+std::string text_from(nb::handle given) {
+  const bool is_numpys = nb::hasattr(given, "dtype") && nb::hasattr(given, "item");
+  const nb::object value = is_numpys ? given.attr("item")() : nb::borrow(given);  // A longdouble's item is itself.
   if (PyBool_Check(value.ptr())) return nb::cast<bool>(value) ? "true" : "false";
+  if (PyBytes_Check(value.ptr()))  // A path, as the system has it.
+    return {PyBytes_AsString(value.ptr()), static_cast<std::size_t>(PyBytes_Size(value.ptr()))};
   if (nb::hasattr(value, "__fspath__")) return nb::cast<std::string>(nb::str(value.attr("__fspath__")()));
   return nb::cast<std::string>(nb::str(value));
 }
@@ -82,13 +88,13 @@ std::string text_from(nb::handle value) {
 std::optional<elements::QueueOptions> queue_from(nb::handle given) {
   if (given.is_none()) return std::nullopt;
   elements::QueueOptions options;
-  const nb::dict dict = nb::cast<nb::dict>(given);
+  const auto dict = cast_named<nb::dict>(given, "queue", "a dict of size and when_full");
   for (const auto& [key, value] : dict) {
-    const auto name = nb::cast<std::string>(key);
+    const auto name = cast_named<std::string>(key, "a name in queue", "a str");
     if (name == "size") {
-      options.size = nb::cast<std::size_t>(value);
+      options.size = cast_named<std::size_t>(value, "queue: size", "a number of frames");
     } else if (name == "when_full") {
-      const auto text = nb::cast<std::string>(value);
+      const auto text = cast_named<std::string>(value, "queue: when_full", "a str");
       if (text == "block")
         options.when_full = elements::WhenFull::kBlock;
       else if (text == "drop_oldest")
@@ -114,12 +120,15 @@ NodeSpec node_from(const nb::dict& given, std::vector<nb::object>& kept) {
     node.element = nb::cast<std::string>(element);
   else
     node = elements::node_of(python_element(element, &kept));
-  if (given.contains("name")) node.name = nb::cast<std::string>(given["name"]);
-  if (given.contains("from")) node.from = nb::cast<std::vector<std::string>>(given["from"]);
+  if (given.contains("name"))
+    node.name = cast_named<std::string>(nb::object(given["name"]), "the name of a node", "a str");
+  if (given.contains("from"))
+    node.from = cast_named<std::vector<std::string>>(nb::object(given["from"]), "what feeds a node", "a list of names");
   if (given.contains("queue")) node.queue = queue_from(nb::object(given["queue"]));
   if (given.contains("parameters"))
-    for (const auto& [key, value] : nb::cast<nb::dict>(nb::object(given["parameters"])))
-      node.parameters[nb::cast<std::string>(key)] = text_from(value);
+    for (const auto& [key, value] :
+         cast_named<nb::dict>(nb::object(given["parameters"]), "the parameters of a node", "a dict"))
+      node.parameters[cast_named<std::string>(key, "the name of a parameter", "a str")] = text_from(value);
   return node;
 }
 
@@ -129,6 +138,52 @@ elements::OnError on_error_from(const std::string& text) {
   if (text == "restart") return elements::OnError::kRestart;
   throw Error(Code::kInvalidArgument, "on_error is \"stop\", \"end\" or \"restart\", not \"" + text + "\"");
 }
+
+/// Threads that end pipelines which one of their own elements dropped: that element's thread cannot wait for its own end.
+class Enders {
+ public:
+  void end(std::unique_ptr<elements::Pipeline> pipeline, std::vector<nb::object> elements) {
+    auto* left = new Left{{}, std::move(pipeline)};  // Stays where no thread is to be had.
+    for (nb::object& each : elements) left->elements.emplace_back(std::move(each));
+    const std::lock_guard lock(mutex_);
+    threads_.remove_if([](Ender& each) {  // A thread that is over keeps its stack until it is joined.
+      const bool is_over = each.over.load();
+      if (is_over) each.thread.join();
+      return is_over;
+    });
+    threads_.emplace_back(left);
+  }
+  /// Waits for all of them. To be called before the interpreter ends, without holding it.
+  void join() {
+    std::list<Ender> threads;
+    {
+      const std::lock_guard lock(mutex_);
+      threads.swap(threads_);
+    }
+    for (Ender& each : threads) each.thread.join();
+  }
+  static Enders& get() {
+    static Enders& enders = *new Enders;  // Never destroyed: a process that ends otherwise leaves its threads.
+    return enders;
+  }
+
+ private:
+  struct Left {
+    std::vector<Held> elements;  ///< The pipeline's nodes borrow them.
+    std::unique_ptr<elements::Pipeline> pipeline;
+  };
+  struct Ender {
+    explicit Ender(Left* left)
+        : thread([this, left] {
+            delete left;
+            over.store(true);
+          }) {}
+    std::atomic<bool> over{false};
+    std::thread thread;
+  };
+  std::mutex mutex_;
+  std::list<Ender> threads_;
+};
 
 /// A pipeline that runs, and the queue of frames that leave it where it has one.
 class Running {
@@ -158,8 +213,9 @@ class Running {
                               ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                    std::chrono::duration<double>(std::max(*seconds, 0.0)))
                               : Deadline::max();
-    bool is_over = is_stopped_ && !started_;
+    bool is_over = !pipeline_ || (is_stopped_ && !started_);
     if (is_over) return true;
+    if (pipeline_->is_own_thread() && deadline <= Clock::now()) return false;  // It only asks.
     until([&](int slice_ms) {
       is_over = pipeline_->wait(std::min(deadline, Clock::now() + std::chrono::milliseconds(slice_ms)));
       return is_over || Clock::now() >= deadline;
@@ -168,7 +224,12 @@ class Running {
     return is_over;
   }
 
-  /// The next frame; nothing at the end, or once it was stopped. @errors as wait()
+  /// Whether it ended or was stopped.
+  bool is_over() const { return is_stopped_ || !pipeline_ || (started_ && pipeline_->wait(Clock::now())); }
+  /// Whether its frames come to Python, by next().
+  bool gives_frames() const { return delivered_ != nullptr; }
+
+  /// The next frame; nothing at the end, or once it was stopped. @pre gives_frames() @errors as wait()
   std::optional<Taken> next() {
     std::optional<Taken> taken;
     if (is_stopped_) return taken;
@@ -218,6 +279,13 @@ class Running {
   }
   void clear() {
     stop();
+    if (pipeline_ && pipeline_->is_own_thread()) {
+      try {
+        Enders::get().end(std::move(pipeline_), std::move(elements_));
+      } catch (const std::exception&) {  // No thread is to be had: the pipeline stays, since its end would never come.
+      }
+      return;
+    }
     {
       const Released released;
       pipeline_.reset();
@@ -226,9 +294,10 @@ class Running {
   }
 
  private:
-  /// Starts, and calls `done` until it says so. Ctrl-C stops the pipeline.
+  /// Starts, and calls `done` until it says so. Ctrl-C stops the pipeline. @errors kFailedPrecondition: by an element of the pipeline
   template <typename Done>
   void until(Done done) {
+    if (pipeline_->is_own_thread()) pipeline_->wait(Deadline::max());  // Says why not; nothing is stopped by it.
     start();
     try {
       wait_in_slices(done);
@@ -238,8 +307,9 @@ class Running {
     }
   }
   void rethrow() const {
-    for (const elements::Failure& each : pipeline_->failures())
-      if (each.error && !each.was_restarted) std::rethrow_exception(each.error);
+    for (const elements::Failure& each : pipeline_->failures()) {
+      if (each.error && !each.was_restarted) throw_again([&] { std::rethrow_exception(each.error); });
+    }
   }
 
   std::vector<nb::object> elements_;
@@ -250,7 +320,7 @@ class Running {
 
 /// @errors kInvalidArgument: less than none, more than a clock counts, or no number.
 std::chrono::milliseconds milliseconds_from(const std::string& name, nb::handle given) {
-  const double seconds = nb::cast<double>(given);
+  const auto seconds = cast_named<double>(given, name, "a number of seconds");
   if (!(seconds >= 0 && seconds <= 1e9))
     throw Error(Code::kInvalidArgument, name + " is a number of seconds from 0 to 1e9, not " + shown(given));
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
@@ -266,21 +336,23 @@ std::unique_ptr<Running> running_from(nb::handle nodes, nb::handle settings, std
     for (const nb::handle each : nb::iter(nodes)) spec.nodes.push_back(node_from(nb::cast<nb::dict>(each), kept));
   }
   for (const auto& [key, value] : nb::cast<nb::dict>(settings)) {
-    const auto name = nb::cast<std::string>(key);
+    const auto name = cast_named<std::string>(key, "the name of a setting", "a str");
     if (name == "on_error")
-      spec.on_error = on_error_from(nb::cast<std::string>(value));
+      spec.on_error = on_error_from(cast_named<std::string>(value, name, "\"stop\", \"end\" or \"restart\""));
     else if (name == "restarts")
-      spec.restarts = nb::cast<std::uint32_t>(value);
+      spec.restarts = cast_named<std::uint32_t>(value, name, "a number of at least 0");
     else if (name == "restart_delay")
       spec.restart_delay = milliseconds_from(name, value);
     else if (name == "patience")
       spec.patience = milliseconds_from(name, value);
     else if (name == "frames")
-      spec.frames = nb::cast<std::uint64_t>(value);
+      spec.frames = cast_named<std::uint64_t>(value, name, "a number of at least 0");
     else
       throw Error(Code::kInvalidArgument, "a pipeline has no setting \"" + name +
                                               "\"; there are on_error, restarts, restart_delay, patience and frames");
   }
+  if (!model.is_none() && !nb::isinstance<CompiledModel>(model))
+    raise(PyExc_TypeError, "model is a CompiledModel, whose memory the frames are to lie in, not " + shown(model));
   const Requirements wanted = model.is_none() ? Requirements() : nb::cast<const CompiledModel&>(model).requirements();
   return std::make_unique<Running>(std::move(spec), std::move(kept), ahead, wanted);
 }
@@ -370,6 +442,8 @@ void add_pipeline(nb::module_& module) {
       .def("__init__", [](Running*, nb::handle, nb::handle, std::size_t,
                           nb::handle) { raise(PyExc_TypeError, "made by tenon.Pipeline"); })
       .def("start", &Running::start)
+      .def_prop_ro("over", &Running::is_over)
+      .def_prop_ro("gives_frames", &Running::gives_frames)
       .def("wait", &Running::wait, nb::arg("seconds").none(), nb::call_guard<Call>())
       .def(
           "next",
@@ -404,6 +478,10 @@ void add_pipeline(nb::module_& module) {
         return list;
       },
       "The elements of pipelines, with their parameters, as dicts.");
+  module.def("_join_dropped", [] {
+    const Released released;
+    Enders::get().join();
+  });
   module.def("_element_capsule", &element_capsule);
   module.def("_register_element", [](nb::handle element) {
     elements::KnownElement made = python_element(element, nullptr);

@@ -12,6 +12,7 @@
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/elements/element.hpp>
+#include <tenon/elements/moved_places.hpp>
 #include <tenon/elements/parameters.hpp>
 
 namespace tenon::python {
@@ -50,22 +51,28 @@ nb::dict info_of(const StreamInfo& info) {
 StreamInfo info_from(nb::handle given) {
   StreamInfo info;
   if (given.is_none()) return info;
-  for (const auto& [key, value] : nb::cast<nb::dict>(given)) {
-    const auto name = nb::cast<std::string>(key);
+  const auto extent = [](nb::handle value, const char* what) {
+    return cast_named<std::uint32_t>(value, what, "a number of pixels");
+  };
+  for (const auto& [key, value] : cast_named<nb::dict>(given, "what open() of a source gives", "a dict, or None")) {
+    const auto name = cast_named<std::string>(key, "a name that open() gives", "a str");
     if (name == "width")
-      info.frame.width_px = nb::cast<std::uint32_t>(value);
+      info.frame.width_px = extent(value, "open(): width");
     else if (name == "height")
-      info.frame.height_px = nb::cast<std::uint32_t>(value);
+      info.frame.height_px = extent(value, "open(): height");
     else if (name == "format")
-      info.frame.format = format_from(nb::cast<std::string>(value));
+      info.frame.format = format_from(cast_named<std::string>(value, "open(): format", "a str"));
     else if (name == "fps")
-      info.frames_per_second = nb::cast<double>(value);
+      info.frames_per_second = cast_named<double>(value, "open(): fps", "a number");
     else if (name == "live")
-      info.is_live = nb::cast<bool>(value);
+      info.is_live = cast_named<bool>(value, "open(): live", "True or False");
     else
       throw Error(Code::kInvalidArgument,
                   "open(): a stream has no \"" + name + "\"; there are width, height, format, fps and live");
   }
+  if (!(info.frames_per_second >= 0 && info.frames_per_second < 1e9))
+    throw Error(Code::kInvalidArgument,
+                "open(): fps is a number from 0 to 1e9, not " + std::to_string(info.frames_per_second));
   return info;
 }
 
@@ -106,7 +113,10 @@ class PythonSource final : public elements::Source {
   StreamInfo open(Deadline) override {
     return in_python([&] {
       const StreamInfo info = info_from(object_->call("open"));
-      frames_ = Held(nb::object(nb::iter(object_->call("frames"))));
+      const nb::object given = object_->call("frames");
+      if (!nb::hasattr(given, "__iter__") && !nb::hasattr(given, "__getitem__"))
+        raise(PyExc_TypeError, "frames() of a source gives an iterator of Frames or arrays, not " + shown(given));
+      frames_ = Held(nb::object(nb::iter(given)));  // What its __iter__ throws is the program's own.
       return info;
     });
   }
@@ -136,27 +146,65 @@ class PythonTransform final : public elements::Transform {
   void process(Item item, elements::Output& output) override {
     metadata::of(item.frame);  // What Python adds to its copy of the frame then belongs to the frame, too.
     const std::vector<Frame> frames =
-        in_python([&] { return frames_of(object_->call("process", item.frame), item.frame); });
+        in_python([&] { return frames_of("process", object_->call("process", item.frame), item.frame); });
     for (const Frame& each : frames) output.emit({item.stream, each, {}, item.born});
   }
   void end(std::uint32_t stream, elements::Output& output) override {
-    const std::vector<Frame> rest = in_python([&] { return frames_of(object_->call("end"), Frame()); });
+    const std::vector<Frame> rest = in_python([&] { return frames_of("end", object_->call("end"), Frame()); });
     for (const Frame& each : rest) output.emit({stream, each});
   }
 
  private:
-  /// None: the frame goes on; a frame takes its place; an iterable gives those that go on.
-  static std::vector<Frame> frames_of(const nb::object& result, const Frame& given) {
+  /// None or True: the frame goes on; False: it does not; a frame or an array takes its place; an iterable gives those that go on.
+  std::vector<Frame> frames_of(const char* method, const nb::object& result, const Frame& given) const {
     if (result.is_none()) return given ? std::vector<Frame>{given} : std::vector<Frame>{};
-    const bool is_one = nb::isinstance<Frame>(result) || nb::hasattr(result, "__array_interface__");
-    if (is_one) return {with_origin(frame_from(result), given)};
+    if (is_verdict(result)) {
+      const int goes_on = PyObject_IsTrue(result.ptr());
+      if (goes_on < 0) throw nb::python_error();
+      return goes_on && given ? std::vector<Frame>{given} : std::vector<Frame>{};
+    }
+    if (nb::isinstance<Frame>(result) || is_array(result)) return {made_from(result, given)};
+    const nb::object each = nb::steal(PyObject_GetIter(result.ptr()));
+    if (!each.is_valid()) {
+      if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+      PyErr_Clear();
+      raise(PyExc_TypeError, std::string(method) +
+                                 "() gives a Frame, an array, a list of those that go on, True, False or None, not " +
+                                 shown(result));
+    }
     std::vector<Frame> frames;
-    for (const nb::handle each : nb::iter(result)) frames.push_back(with_origin(frame_from(each), given));
+    while (const nb::object one = nb::steal(PyIter_Next(each.ptr()))) frames.push_back(made_from(one, given));
+    if (PyErr_Occurred()) throw nb::python_error();
     return frames;
   }
-  /// An array has neither time nor metadata: those of the frame that it was made from.
-  static Frame with_origin(Frame made, const Frame& given) {
-    if (made.timestamp_ns() == kNoTimestamp && given) made.set_timestamp_ns(given.timestamp_ns());
+  static bool is_verdict(nb::handle result) {
+    if (PyBool_Check(result.ptr())) return true;
+    // NumPy's, as comparisons of its numbers give them.
+    return nb::hasattr(result, "__array_interface__") && nb::hasattr(result, "ndim") &&
+           nb::cast<int>(result.attr("ndim")) == 0;
+  }
+  static bool is_array(nb::handle result) {
+    return nb::isinstance<Tensor>(result) || PyObject_CheckBuffer(result.ptr()) ||
+           nb::hasattr(result, "__array_interface__") || nb::hasattr(result, "__dlpack__");
+  }
+  /// An array shows the picture of the frame that it was made from: it has that frame's time and metadata, whose places are moved where its
+  /// size differs. A Frame has its own; without a time, that frame's.
+  static Frame made_from(nb::handle object, const Frame& given) {
+    Frame made = frame_from(object);
+    if (!given) return made;
+    if (made.timestamp_ns() == kNoTimestamp) made.set_timestamp_ns(given.timestamp_ns());
+    if (nb::isinstance<Frame>(object) || given.metadata().empty()) return made;
+    made.metadata() = given.metadata();
+    if (const auto known = metadata::find(given)) {
+      const auto moved = known->copy();
+      const auto ratio = [](std::uint32_t to, std::uint32_t from) {
+        return static_cast<float>(to) / static_cast<float>(from);
+      };
+      const float by_x = ratio(made.info().width_px, given.info().upright_width_px()),
+                  by_y = ratio(made.info().height_px, given.info().upright_height_px());
+      if (by_x != 1 || by_y != 1) elements::move_places(*moved, [&](float& x, float& y) { x *= by_x, y *= by_y; });
+      metadata::set(made, moved);
+    }
     return made;
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AsyncInferQueue: several requests, each of which starts the next inference as soon as it is free.
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -21,8 +22,8 @@
 namespace tenon::python {
 namespace {
 
-/// What the callbacks of a queue's requests share with it; they may outlive it by a moment.
-class IdleRequests {
+/// What the callbacks of a queue's requests share with it: the queue may go in one of them, and its requests may outlive it.
+class Callbacks {
  public:
   void put(std::size_t index) {
     const std::lock_guard lock(mutex_);
@@ -47,9 +48,10 @@ class IdleRequests {
     index = idle_.front();
     return true;
   }
-  bool wait_for_all(std::chrono::milliseconds timeout, std::size_t count) {
+  /// Whether at least `count` requests were free at once within `timeout`.
+  bool wait_for(std::chrono::milliseconds timeout, std::size_t count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, timeout, [&] { return idle_.size() == count; });
+    return changed_.wait_for(lock, timeout, [&] { return idle_.size() >= count; });
   }
   bool has_idle() {
     const std::lock_guard lock(mutex_);
@@ -65,138 +67,183 @@ class IdleRequests {
     if (error) std::rethrow_exception(error);
   }
 
+  /// Called when an inference of request `i` has ended.
+  void ended(std::size_t i, std::exception_ptr error) {
+    if (is_left_.load()) return;
+    if (!error && has_function_.load()) error = called(i);
+    if (error) fail(std::move(error));
+    put(i);
+  }
+  /// How many callbacks of the queue this thread is in, one in another.
+  std::size_t inside_here() const {
+    std::size_t count = 0;
+    for (const Inside* each = t_inside; each; each = each->before) count += &each->of == this;
+    return count;
+  }
+  /// How many callbacks have not returned yet.
+  std::size_t inside() const { return inside_.load(); }
+
+  /// @name With the interpreter held.
+  void set_function(nb::object function) {
+    has_function_.store(function.is_valid() && !function.is_none());
+    std::swap(function_, function);
+  }
+  /// The queue goes: what its requests do from now on is none of its business.
+  void leave() {
+    is_left_.store(true);
+    set_function({});  // No object of Python's is left: the last request may end on a thread without the interpreter.
+    const auto left = std::exchange(requests, {}), theirs = std::exchange(userdata, {});
+  }
+  const nb::object& function() const { return function_; }
+  std::vector<nb::object> requests, userdata;
+
  private:
+  /// Notes that this thread is in a callback of the queue.
+  struct Inside {
+    explicit Inside(Callbacks& callbacks) : of(callbacks), before(std::exchange(t_inside, this)) {
+      of.inside_.fetch_add(1);
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() {
+      of.inside_.fetch_sub(1);
+      t_inside = before;
+    }
+    Callbacks& of;
+    const Inside* const before;
+  };
+  /// Calls Python's callback for request `i`; what it throws is kept for wait_all().
+  std::exception_ptr called(std::size_t i) {
+    const Entered entered;
+    if (!entered || is_left_.load()) return nullptr;
+    const Inside inside(*this);
+    try {
+      // Kept for the call: they may be replaced meanwhile, and the queue may go.
+      const nb::object function = function_, request = requests[i], given = userdata[i];
+      if (function.is_valid() && !function.is_none()) function(request, given);
+    } catch (...) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::size_t> idle_;
   std::exception_ptr error_;
+  nb::object function_;
+  std::atomic<bool> has_function_{false}, is_left_{false};
+  std::atomic<std::size_t> inside_{0};
+  static thread_local const Inside* t_inside;
 };
+
+thread_local const Callbacks::Inside* Callbacks::t_inside = nullptr;
 
 class AsyncQueue {
  public:
-  AsyncQueue(const CompiledModel& compiled, std::size_t jobs) : idle_(std::make_shared<IdleRequests>()) {
+  AsyncQueue(const CompiledModel& compiled, std::size_t jobs) : shared_(std::make_shared<Callbacks>()) {
     if (jobs == 0) jobs = compiled.get_property(optimal_number_of_infer_requests);
-    for (std::size_t i = 0; i < jobs; ++i) {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Many requests take long.
-      requests_.push_back(nb::cast(std::make_unique<Request>(compiled)));
-      userdata_.push_back(nb::none());
-      idle_->put(i);
-    }
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      request(requests_[i]).set_done([this, i](std::exception_ptr error) {
-        if (!error && has_callback()) error = called(i);
-        if (error) idle_->fail(error);
-        idle_->put(i);
-      });
+    try {
+      for (std::size_t i = 0; i < jobs; ++i) {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Many requests take long.
+        auto made = std::make_unique<Request>(compiled);
+        made->set_done([shared = shared_, i](std::exception_ptr error) { shared->ended(i, std::move(error)); });
+        requests().push_back(nb::cast(std::move(made)));
+        shared_->userdata.push_back(nb::none());
+        shared_->put(i);
+      }
+    } catch (...) {
+      shared_->leave();  // Requests and what they share hold each other.
+      throw;
     }
   }
   AsyncQueue(const AsyncQueue&) = delete;
   ~AsyncQueue() {
     try {
-      wait_until_idle();
-    } catch (...) {  // Ctrl-C while the queue goes: its requests wait for themselves.
+      wait_until_idle(shared_->inside_here());  // A callback that drops the queue cannot wait for its own end.
+    } catch (...) {                             // Ctrl-C while the queue goes: its requests wait for themselves.
     }
-    for (const nb::object& each : requests_) request(each).set_done({});
+    shared_->leave();
   }
 
   void start_async(nb::handle inputs, nb::object userdata, bool share_inputs) {
-    idle_->rethrow();
+    shared_->rethrow();
     std::ptrdiff_t taken = -1;
     wait_in_slices([&](int slice_ms) {
       refuse_if_all_call_back("start_async()");
-      taken = idle_->take(std::chrono::milliseconds(slice_ms));
+      taken = shared_->take(std::chrono::milliseconds(slice_ms));
       return taken >= 0;
     });
     const auto index = static_cast<std::size_t>(taken);
-    Request& free = request(requests_[index]);
+    Request& free = request(requests()[index]);
     try {
       {  // The callback that made it free may not have returned yet.
         const Released released;
         wait_quietly(free.native());
       }
       free.set_inputs(inputs, share_inputs ? Sharing::kShare : Sharing::kCopy);
-      userdata_[index] = std::move(userdata);
+      shared_->userdata[index] = std::move(userdata);
       free.start_async();
     } catch (...) {
-      idle_->put(index);
+      shared_->put(index);
       throw;
     }
   }
 
   void wait_all() {
-    if (t_calls_back == this)
+    if (shared_->inside_here() > 0)
       throw Error(Code::kFailedPrecondition, "wait_all() in a callback of the queue waits for that callback itself");
-    wait_until_idle();
-    idle_->rethrow();
+    wait_until_idle(0);
+    shared_->rethrow();
   }
 
   std::size_t get_idle_request_id() {
     std::size_t index = 0;
     wait_in_slices([&](int slice_ms) {
       refuse_if_all_call_back("get_idle_request_id()");
-      return idle_->wait_for_one(std::chrono::milliseconds(slice_ms), index);
+      return shared_->wait_for_one(std::chrono::milliseconds(slice_ms), index);
     });
-    idle_->rethrow();
+    shared_->rethrow();
     return index;
   }
 
   bool is_ready() {
-    idle_->rethrow();
-    return idle_->has_idle();
+    shared_->rethrow();
+    return shared_->has_idle();
   }
 
   void set_callback(nb::object callback) {
     if (!callback.is_none() && !PyCallable_Check(callback.ptr()))
       raise(PyExc_TypeError, "a callback is a function of a request and its userdata, not " + shown(callback));
-    callback_ = std::move(callback);
-    has_callback_.store(!callback_.is_none());
+    shared_->set_function(std::move(callback));
   }
 
   /// For Python's collector of circles: the callback may refer to the object that holds the queue.
   int traverse(visitproc visit, void* arg) const {
-    Py_VISIT(callback_.ptr());
-    for (const auto* objects : {&requests_, &userdata_})
+    Py_VISIT(shared_->function().ptr());
+    for (const auto* objects : {&shared_->requests, &shared_->userdata})
       for (const nb::object& each : *objects) Py_VISIT(each.ptr());
     return 0;
   }
   void clear() {
-    has_callback_.store(false);
-    callback_ = nb::none();
-    for (nb::object& each : userdata_) each = nb::none();
+    shared_->set_function(nb::none());
+    for (nb::object& each : shared_->userdata) each = nb::none();
   }
 
-  std::size_t size() const { return requests_.size(); }
+  std::size_t size() const { return requests().size(); }
   nb::object at(std::size_t index) const {
-    if (index >= requests_.size())
-      throw nb::index_error(("the queue has " + std::to_string(requests_.size()) + " requests").c_str());
-    return requests_[index];
+    if (index >= size()) throw nb::index_error(("the queue has " + std::to_string(size()) + " requests").c_str());
+    return requests()[index];
   }
-  nb::list all() const {
-    nb::list list;
-    for (const nb::object& each : requests_) list.append(each);
-    return list;
-  }
-  nb::list userdata() const {
-    nb::list list;
-    for (const nb::object& each : userdata_) list.append(each);
-    return list;
-  }
+  nb::list all() const { return list_of(requests()); }
+  nb::list userdata() const { return list_of(shared_->userdata); }
 
  private:
-  /// Notes that this thread is in a callback of the queue.
-  struct CallsBack {
-    explicit CallsBack(AsyncQueue& queue) : count(queue.calling_back_), before(std::exchange(t_calls_back, &queue)) {
-      count.fetch_add(1);
-    }
-    CallsBack(const CallsBack&) = delete;
-    CallsBack& operator=(const CallsBack&) = delete;
-    ~CallsBack() {
-      count.fetch_sub(1);
-      t_calls_back = before;
-    }
-    std::atomic<std::size_t>& count;
-    const AsyncQueue* before;
-  };
+  static nb::list list_of(const std::vector<nb::object>& objects) {
+    nb::list list;
+    for (const nb::object& each : objects) list.append(each);
+    return list;
+  }
   static Request& request(const nb::object& object) { return nb::cast<Request&>(object); }
   static void wait_quietly(InferRequest& request) {
     try {
@@ -204,43 +251,24 @@ class AsyncQueue {
     } catch (...) {  // Its error was kept when its callback ran.
     }
   }
-  bool has_callback() const { return has_callback_.load(); }
+  std::vector<nb::object>& requests() const { return shared_->requests; }
   /// @errors Busy: this is the queue's callback, and each request of the queue waits for its callback to return
   void refuse_if_all_call_back(const char* call) const {
-    if (t_calls_back != this || calling_back_.load() < requests_.size() || idle_->has_idle()) return;
-    throw Busy(std::string(call) + " in a callback of the queue: all of its " + std::to_string(requests_.size()) +
+    if (shared_->inside_here() == 0 || shared_->inside() < size() || shared_->has_idle()) return;
+    throw Busy(std::string(call) + " in a callback of the queue: all of its " + std::to_string(size()) +
                " requests are in callbacks, so none becomes free; give the queue more jobs");
   }
-  /// Calls Python's callback for request `i`; what it throws is kept for wait_all().
-  std::exception_ptr called(std::size_t i) {
-    const Entered entered;
-    if (!entered) return nullptr;
-    const CallsBack in_callback(*this);
-    try {
-      // Kept for the call: they may be replaced meanwhile.
-      const nb::object function = callback_, userdata = userdata_[i];
-      if (function.is_valid() && !function.is_none()) function(requests_[i], userdata);
-    } catch (...) {
-      return std::current_exception();
-    }
-    return nullptr;
-  }
-  void wait_until_idle() {
-    wait_in_slices(
-        [&](int slice_ms) { return idle_->wait_for_all(std::chrono::milliseconds(slice_ms), requests_.size()); });
+  /// Waits for all inferences and callbacks but so many.
+  void wait_until_idle(std::size_t but) {
+    wait_in_slices([&](int slice_ms) {
+      return shared_->wait_for(std::chrono::milliseconds(slice_ms), size() - std::min(but, size()));
+    });
     const Released released;
-    for (const nb::object& each : requests_) wait_quietly(nb::inst_ptr<Request>(each)->native());
+    for (const nb::object& each : requests()) wait_quietly(nb::inst_ptr<Request>(each)->native());
   }
 
-  std::shared_ptr<IdleRequests> idle_;
-  std::vector<nb::object> requests_, userdata_;
-  nb::object callback_;
-  std::atomic<bool> has_callback_{false};
-  std::atomic<std::size_t> calling_back_{0};
-  static thread_local const AsyncQueue* t_calls_back;
+  const std::shared_ptr<Callbacks> shared_;
 };
-
-thread_local const AsyncQueue* AsyncQueue::t_calls_back = nullptr;
 
 }  // namespace
 

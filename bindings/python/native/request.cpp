@@ -89,6 +89,7 @@ Request::Request(CompiledModel compiled) : compiled_(std::move(compiled)), share
   is_callers_.resize(inputs().size());
   request_.set_callback([shared = shared_](std::exception_ptr error) {
     shared->latency_ns.store((std::chrono::steady_clock::now() - shared->begin).count(), std::memory_order_relaxed);
+    Use::end(*shared, shared->begun_by.exchange(0));
     shared->finish(error);
   });
 }
@@ -126,8 +127,10 @@ Output<const Node> Request::port(nb::handle key) const {
 }
 
 Output<const Node> Request::input_port(nb::handle key) const {
-  if (PyLong_Check(key.ptr())) {
-    const auto index = nb::cast<std::int64_t>(key);
+  if (PyIndex_Check(key.ptr())) {  // NumPy's numbers, too.
+    const nb::object number = nb::steal(PyNumber_Index(key.ptr()));
+    if (!number.is_valid()) throw nb::python_error();
+    const auto index = nb::cast<std::int64_t>(number);
     if (index < 0 || static_cast<std::size_t>(index) >= inputs().size()) refuse_index(index, "input", inputs().size());
     return inputs()[static_cast<std::size_t>(index)];
   }
@@ -158,17 +161,11 @@ void Request::set_input(const Output<const Node>& port, nb::handle value, Sharin
     return note_owner(port, true);
   }
   if (sharing == Sharing::kShare && type != ElementType::kString) {
-    Tensor tensor;
-    try {
-      tensor = tensor_from(value, Sharing::kShare, type);
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_BufferError) && !error.matches(PyExc_TypeError)) throw;
-      tensor = tensor_from(value, Sharing::kCopy, type);  // What cannot be shared is copied, as OpenVINO does.
-    }
+    Tensor tensor = tensor_to_read(value, type);
     if (tensor.element_type() != type) tensor = tensor_from(converted(value, type), Sharing::kShare);
     return set_tensor(port, tensor);
   }
-  Tensor source = tensor_from(value, type == ElementType::kString ? Sharing::kCopy : Sharing::kShare, type);
+  Tensor source = type == ElementType::kString ? tensor_from(value, Sharing::kCopy, type) : tensor_to_read(value, type);
   if (source.element_type() != type) source = tensor_from(converted(value, type), Sharing::kShare);
   // What the caller has set, and a call with share_inputs=True, is not written to.
   const bool is_callers = is_callers_.at(index_of(port));
@@ -235,19 +232,32 @@ void Request::infer() {
   shared_->latency_ns.store((std::chrono::steady_clock::now() - begin).count(), std::memory_order_relaxed);
 }
 
-void Request::start_async() {
-  check_process();
-  shared_->begin = std::chrono::steady_clock::now();
-  const Released released;
-  request_.start_async();
+Request::Use::Use(Request& request)
+    : shared_(request.shared_.get()), number_([] {
+        static std::atomic<std::uint64_t> last{0};
+        return ++last;
+      }()) {
+  if (std::uint64_t none = 0; !shared_->used_by.compare_exchange_strong(none, number_))
+    throw Busy(
+        "another thread is in a call of this request: give each thread a request of its own, or call the compiled "
+        "model");
 }
 
-void Request::start_async(nb::object waiter) {
+void Request::start_async(Use* use) {
+  check_process();
+  shared_->begin = std::chrono::steady_clock::now();
+  if (use) shared_->begun_by.store(use->number_);
+  const Released released;
+  request_.start_async();
+  if (use) use->end();
+}
+
+void Request::start_async(nb::object waiter, Use& use) {
   if (shared_->has_waiter.load()) throw Busy("the request is in a coroutine's inference already");
   shared_->waiter = Held(std::move(waiter));
   shared_->has_waiter.store(true, std::memory_order_release);
   try {
-    start_async();
+    start_async(&use);
   } catch (...) {
     shared_->has_waiter.store(false);
     shared_->waiter = Held();
@@ -257,8 +267,10 @@ void Request::start_async(nb::object waiter) {
 
 void Request::wait() {
   wait_in_slices([&](int slice_ms) { return request_.wait_for(std::chrono::milliseconds(slice_ms)); });
-  const Released released;
-  request_.wait();  // Throws what the inference or its callback threw.
+  throw_again([&] {
+    const Released released;
+    request_.wait();  // Throws what the inference or its callback threw.
+  });
 }
 
 bool Request::wait_for(int milliseconds) {
@@ -331,7 +343,7 @@ void add_state(nb::module_& module) {
       .def_prop_ro("name", &VariableState::get_name)
       .def_prop_rw(
           "state", [](const VariableState& self) { return object_of(self.get_state()); },
-          [](VariableState& self, nb::handle value) { self.set_state(tensor_from(value, Sharing::kShare)); })
+          [](VariableState& self, nb::handle value) { self.set_state(tensor_to_read(value, ElementType::kUndefined)); })
       .def("reset", &VariableState::reset)
       .def("__repr__", [](const VariableState& self) { return "<VariableState: '" + self.get_name() + "'>"; });
 }
@@ -434,6 +446,7 @@ void add_inference(nb::class_<Request>& request) {
       .def(
           "infer",
           [](Request& self, nb::handle inputs, bool share_inputs, bool share_outputs, bool) {
+            const Request::Use use(self);
             self.set_inputs(inputs, sharing_of(share_inputs));
             self.infer();
             return self.results(sharing_of(share_outputs));
@@ -446,9 +459,10 @@ void add_inference(nb::class_<Request>& request) {
       .def(
           "start_async",
           [](Request& self, nb::handle inputs, nb::object userdata, bool share_inputs) {
+            Request::Use use(self);
             self.set_inputs(inputs, sharing_of(share_inputs));
             if (!userdata.is_none()) self.set_userdata(std::move(userdata));
-            self.start_async();
+            self.start_async(&use);
           },
           nb::arg("inputs") = nb::none(), nb::arg("userdata") = nb::none(), nb::arg("share_inputs") = false,
           nb::call_guard<Call>(),
@@ -473,8 +487,9 @@ void add_inference(nb::class_<Request>& request) {
       .def(
           "_start_waited",
           [](Request& self, nb::handle inputs, bool share_inputs, nb::object waiter) {
+            Request::Use use(self);
             self.set_inputs(inputs, sharing_of(share_inputs));
-            self.start_async(std::move(waiter));
+            self.start_async(std::move(waiter), use);
           },
           nb::arg("inputs").none(), nb::arg("share_inputs"), nb::arg("waiter"), nb::call_guard<Call>())
       .def_prop_ro(

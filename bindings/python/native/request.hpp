@@ -50,15 +50,47 @@ class Request {
   nb::object results(Sharing sharing);
 
   void infer();
-  void start_async();
+  /// Called after each inference that was started, with the error, if there is one. Any thread.
+  using Done = std::function<void(std::exception_ptr error)>;
+
+ private:
+  struct Shared {
+    Done done;
+    Held callback, userdata, waiter;  ///< Changed and read with the interpreter held.
+    std::atomic<bool> has_callback{false}, has_waiter{false};
+    std::atomic<std::uint64_t> used_by{0};   ///< The number of the use that there is; 0: none.
+    std::atomic<std::uint64_t> begun_by{0};  ///< That of the use that began the last inference.
+
+    void finish(const std::exception_ptr& error);
+    std::chrono::steady_clock::time_point begin;
+    std::atomic<std::int64_t> latency_ns{0};
+  };
+
+ public:
+  /// A call that has the request for itself, from its first input to its last output: another thread's would put its arrays between them.
+  class Use {
+   public:
+    /// @errors Busy: a call of another thread has it
+    explicit Use(Request& request);
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use() { end(); }
+    void end() { end(*shared_, number_); }
+
+   private:
+    friend Request;
+    static void end(Shared& shared, std::uint64_t number) { shared.used_by.compare_exchange_strong(number, 0); }
+    Shared* const shared_;
+    const std::uint64_t number_;  ///< No other use has it.
+  };
+  /// `use` ends when the inference has begun, which keeps others away itself, or is over: its callback may be called before this returns.
+  void start_async(Use* use = nullptr);
   /// As start_async(), and calls a function of Python's once this inference has ended, whatever its outcome. @errors Busy: one that was
   /// started so is running
-  void start_async(nb::object waiter);
+  void start_async(nb::object waiter, Use& use);
   void wait();
   bool wait_for(int milliseconds);
 
-  /// Called after each inference that was started, with the error, if there is one. Any thread.
-  using Done = std::function<void(std::exception_ptr error)>;
   /// What a queue does; it comes before the callback.
   void set_done(Done done) { shared_->done = std::move(done); }
   /// Python's function of the userdata, for inferences that succeed; None: nothing is called.
@@ -72,15 +104,6 @@ class Request {
   double latency_ms() const;
 
  private:
-  struct Shared {
-    Done done;
-    Held callback, userdata, waiter;  ///< Changed and read with the interpreter held.
-    std::atomic<bool> has_callback{false}, has_waiter{false};
-
-    void finish(const std::exception_ptr& error);
-    std::chrono::steady_clock::time_point begin;
-    std::atomic<std::int64_t> latency_ns{0};
-  };
   void set_input(const Output<const Node>& port, nb::handle value, Sharing sharing);
   std::optional<std::size_t> find_input(const Output<const Node>& port) const;
   std::size_t index_of(const Output<const Node>& port) const;

@@ -241,9 +241,7 @@ void add_tensor_class(nb::module_& module) {
           "copy_to", [](const Tensor& self, Tensor& target) { copy_elements(self, target); }, nb::arg("target_tensor"))
       .def(
           "copy_from",
-          [](Tensor& self, nb::handle source) {
-            copy_elements(tensor_from(source, Sharing::kShare, self.element_type()), self);
-          },
+          [](Tensor& self, nb::handle source) { copy_elements(tensor_to_read(source, self.element_type()), self); },
           nb::arg("source_tensor"))
       .def("numpy", &array_over)
       .def(

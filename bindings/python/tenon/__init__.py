@@ -105,8 +105,14 @@ def read_model(model: _Any, weights: _Any = None) -> Model:
     return core().read_model(model, weights)
 
 
+def _check_model(model: _Any) -> None:
+    if not isinstance(model, Model):
+        raise TypeError(f"what is written is a Model, as read_model() gives it, not {model!r}")
+
+
 def save_model(model: Model, output_model: _Any, compress_to_fp16: bool = False) -> None:
     """Writes a model as OpenVINO IR: the .xml at this path and a .bin beside it. Weights keep their types, or of f32 become f16."""
+    _check_model(model)
     if compress_to_fp16:
         model = model.clone()
         _native._run_pass(model, "compress_to_f16")
@@ -115,6 +121,7 @@ def save_model(model: Model, output_model: _Any, compress_to_fp16: bool = False)
 
 def serialize(model: Model, xml_path: _Any, bin_path: _Any = "") -> None:
     """Writes a model as OpenVINO IR to two paths."""
+    _check_model(model)
     model._save(_os.fspath(xml_path), _os.fspath(bin_path))
 
 

@@ -12,13 +12,26 @@ from ._results import OVDict
 from .errors import Error
 
 
-def call(self: _native.CompiledModel, inputs: Any = None, share_inputs: bool = True, share_outputs: bool = False, *, decode_strings: bool = True) -> OVDict:
-    """Runs one inference over a request that the model keeps; see InferRequest.infer(). Arrays are used where they lie."""
+def idle_requests(self: _native.CompiledModel) -> list:
+    """The requests that calls of the model use, but those that a call of another thread uses now. One thread's calls use the last."""
     try:
-        request = self._request
+        return self._idle_requests
     except AttributeError:
-        request = self._request = self.create_infer_request()
-    return request.infer(inputs, share_inputs, share_outputs)
+        return self.__dict__.setdefault("_idle_requests", [])
+
+
+def call(self: _native.CompiledModel, inputs: Any = None, share_inputs: bool = True, share_outputs: bool = False, *, decode_strings: bool = True) -> OVDict:
+    """Runs one inference over a request that the model keeps; see InferRequest.infer(). Arrays are used where they lie. Any thread may call:
+    those that call at once have a request each."""
+    requests = idle_requests(self)
+    try:
+        request = requests.pop()
+    except IndexError:
+        request = self.create_infer_request()
+    try:
+        return request.infer(inputs, share_inputs, share_outputs)
+    finally:
+        requests.append(request)
 
 
 def infer_new_request(self: _native.CompiledModel, inputs: Any = None) -> OVDict:
@@ -105,14 +118,18 @@ class LedgerScope:
         rows = [f"{entry['name']:<32} {entry['maps']:>8} maps {entry['copied']:>12} copied {entry['converted']:>12} converted" for entry in self.snapshot()]
         return "\n".join(rows) if rows else "nothing was copied, converted or mapped"
 
+    def __repr__(self) -> str:
+        return f"<LedgerScope: {self.copied} bytes copied, {self.converted} converted>"
+
     def _repr_html_(self) -> str:
-        return table(["edge", "maps", "copied", "converted", "transferred", "waits"],
-                     [[e["name"], e["maps"], e["copied"], e["converted"], e["transferred"], e["waits"]] for e in self.snapshot()])
+        return ledger_html(self)
 
 
 @contextmanager
 def ledger(of: Union[None, _native.Ledger, _native.InferRequest, _native.Core] = None) -> Iterator[LedgerScope]:
     """Counts what the block copies: `with tn.ledger() as l: ...; print(l.copied)`. `of`: a request, a core, or the whole process."""
+    if of is not None and not isinstance(of, (_native.Ledger, _native.InferRequest, _native.Core)):
+        raise TypeError(f"a ledger is that of an InferRequest, a Core or the process (None), not of {of!r}")
     source = of if isinstance(of, _native.Ledger) else _native.Ledger.process() if of is None else of.ledger
     scope = LedgerScope(source)
     try:
@@ -129,6 +146,12 @@ def table(head: list, rows: list) -> str:
     return "<table><tr>" + cells("th", head) + "</tr>" + "".join("<tr>" + cells("td", row) + "</tr>" for row in rows) + "</table>"
 
 
+def ledger_html(of: Union[_native.Ledger, LedgerScope]) -> str:
+    """What each edge copied, converted and waited for, as a table."""
+    keys = ["maps", "copied", "converted", "transferred", "waits"]
+    return table(["edge", *keys], [[entry["name"], *(entry[key] for key in keys)] for entry in of.snapshot()])
+
+
 def model_html(model: Union[_native.Model, _native.CompiledModel]) -> str:
     """Inputs and outputs as a table."""
     rows = [[kind, ", ".join(sorted(port.names)), port.element_type, port.partial_shape]
@@ -142,4 +165,5 @@ def install() -> None:
     _native.CompiledModel.infer_new_request = infer_new_request
     _native.CompiledModel._repr_html_ = model_html
     _native.Model._repr_html_ = model_html
+    _native.Ledger._repr_html_ = ledger_html
     _native.InferRequest.infer_async = infer_async

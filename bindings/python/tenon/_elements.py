@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional, Union
 
 from . import _native
 
-Frames = Union[None, _native.Frame, Iterable[_native.Frame]]
+Frames = Union[None, bool, _native.Frame, Iterable[_native.Frame]]
 
 
 class _Element:
@@ -20,7 +20,9 @@ class _Element:
     shared = False
     name = ""
 
-    def open(self, info: dict) -> None:
+
+class _Reader(_Element):
+    def open(self, info: dict[str, Any]) -> None:
         """Called before the first frame, with what is known of the stream: width, height, format, fps, live."""
 
 
@@ -29,7 +31,7 @@ class Source(_Element):
 
     _role = "source"
 
-    def open(self) -> Optional[dict]:  # type: ignore[override]
+    def open(self) -> Optional[dict[str, Any]]:
         """What is known of the stream: a dict of width, height, format, fps, live; or None."""
 
     def frames(self) -> Iterator[Any]:
@@ -37,14 +39,15 @@ class Source(_Element):
         raise NotImplementedError(f"{type(self).__name__}.frames()")
 
 
-class Transform(_Element):
+class Transform(_Reader):
     """Changes frames: override process()."""
 
     _role = "transform"
 
     def process(self, frame: _native.Frame) -> Frames:
-        """None: the frame goes on (with what was added to its metadata). A Frame or an array takes its place; a list gives those that go
-        on, so an empty one drops the frame."""
+        """None or True: the frame goes on (with what was added to its metadata). False: it does not. An array takes the place of the picture,
+        with the frame's time and metadata; boxes are scaled to its size. A Frame takes the frame's place as it is. A list gives those that go on,
+        so an empty one drops the frame."""
         raise NotImplementedError(f"{type(self).__name__}.process()")
 
     def end(self) -> Frames:
@@ -52,7 +55,7 @@ class Transform(_Element):
         return None
 
 
-class Sink(_Element):
+class Sink(_Reader):
     """Takes frames: override write()."""
 
     _role = "sink"
@@ -80,7 +83,7 @@ class _Function(Transform):
 def _parameters(kind: type) -> list[tuple]:
     parameters = []
     for base in reversed(kind.__mro__):
-        if base in (_Element, Source, Transform, Sink, object):
+        if base in (_Element, _Reader, Source, Transform, Sink, object):
             continue
         comments = inspect.getdoc(base) or ""
         for name, hint in typing.get_type_hints(base).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import numbers
 import os
 import re
 import weakref
@@ -39,13 +40,38 @@ def drop_all() -> None:
     """Pipelines end before the interpreter does: their threads may be in Python."""
     for running in list(_running):
         running.drop()
+    _native._join_dropped()
+
+
+async def coming(running: _native._Running, stops: bool = False) -> AsyncIterator[_native.Frame]:
+    """The frames of a pipeline for coroutines. Their wait has a thread of its own: the loop's own are few, and all would wait for cameras
+    that are late. A task that is cancelled in the wait stops the pipeline, since the frame that comes next would be lost. stops: the end of
+    the loop does, too."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    loop = asyncio.get_running_loop()
+    waiting = ThreadPoolExecutor(2, "tenon-frames")  # One for frames, one for the end, which the elements may keep waiting.
+    try:
+        while (taken := await loop.run_in_executor(waiting, running.next)) is not None:
+            yield taken[1]
+    except asyncio.CancelledError:
+        stops = True
+        raise
+    finally:
+        try:
+            if stops:
+                await loop.run_in_executor(waiting, running.stop)
+        finally:
+            waiting.shutdown(wait=False)
 
 
 class Pipeline:
     """Elements that are connected: `Pipeline().add("file", path="clip.mp4").add("infer", model="m.onnx").add("json", path="out.jsonl").run()`.
 
     Elements are named (see tenon.elements()), classes that derive from Source, Transform or Sink, or functions of a frame. Each gets frames
-    from the one before it, or from those that `after` names. A pipeline whose last element gives frames is an iterator of them.
+    from the one before it, or from those that `after` names. A pipeline whose last element gives frames is iterated over them. Once it is over
+    it can run again, from the beginning.
 
     Pipeline("file.json") and Pipeline({...}) take what docs/guide/pipelines.md describes.
 
@@ -61,12 +87,20 @@ class Pipeline:
         elif isinstance(spec, list):
             self._take({"nodes": spec})
         elif spec is not None:
+            errors.check_file(spec)
             with io.open(os.fspath(spec), encoding="utf-8") as file:
-                self._take(json.load(file))
+                try:
+                    self._take(json.load(file))
+                except (json.JSONDecodeError, UnicodeDecodeError) as error:
+                    raise errors.InvalidArgument(f"{os.fspath(spec)!r} is no pipeline file: {error}") from None
 
-    def _take(self, spec: dict) -> None:
+    def _take(self, spec: Any) -> None:
+        if not isinstance(spec, dict):
+            raise errors.InvalidArgument(f"a pipeline is an object with \"nodes\", not {spec!r}")
         for key, value in spec.items():
             if key == "nodes":
+                if not isinstance(value, (list, tuple)):
+                    raise TypeError(f"\"nodes\" of a pipeline is a list of dicts with \"element\", not {value!r}")
                 for node in value:
                     if not isinstance(node, dict) or "element" not in node:
                         raise ValueError(f"a node is a dict with \"element\", not {node!r}")
@@ -75,6 +109,8 @@ class Pipeline:
                         node["from"] = [node["from"]]
                     self._nodes.append(node)
             elif key in ("restart_delay_ms", "patience_ms"):
+                if not isinstance(value, numbers.Real):
+                    raise TypeError(f"{key} of a pipeline is a number of milliseconds, not {value!r}")
                 self._settings.setdefault(key[:-3], value / 1000)
             elif key != "$schema":
                 self._settings.setdefault(key, value)
@@ -82,8 +118,10 @@ class Pipeline:
     def add(self, element: Any, /, *, id: Optional[str] = None, after: Union[None, str, list] = None, queue: Optional[dict] = None, **parameters: Any) -> "Pipeline":
         """Adds an element and returns the pipeline. `id` names the node; queue={"size": 4, "when_full": "drop_oldest"} gives it a thread.
         A parameter that is a word of Python's has a trailing underscore."""
-        if self._running is not None:
-            raise RuntimeError("the pipeline runs already: elements are added before")
+        if self._running is not None and not self._running.over:
+            raise errors.FailedPrecondition("the pipeline runs already: elements are added before, or after its end")
+        if after is not None and not isinstance(after, (str, list, tuple)):
+            raise TypeError(f"after is the name of a node, or a list of them, not {after!r}")
         for name, value in parameters.items():
             if value is None:
                 raise TypeError(f"the parameter {name} of {element!r} is None: leave it out to get its default")
@@ -98,10 +136,16 @@ class Pipeline:
         return self
 
     def _start(self, ahead: int, model: Any = None) -> _native._Running:
-        if self._running is None:
-            self._running = _native._run_pipeline(self._nodes, self._settings, ahead, model)
-            _running.add(self._running)
-        return self._running
+        """The run that goes on; a new one where there is none yet, or the last is over."""
+        running = self._running
+        if running is None or running.over:
+            running = self._running = _native._run_pipeline(self._nodes, self._settings, ahead, model)
+            _running.add(running)
+        elif running.gives_frames != (ahead > 0):
+            raise errors.FailedPrecondition(
+                "the pipeline's frames are taken by an iteration: end it, or stop() the pipeline, before it runs otherwise" if running.gives_frames
+                else "the pipeline runs by itself: wait() for its end, or stop() it, before an iteration takes its frames")
+        return running
 
     def start(self) -> "Pipeline":
         """Starts all threads and returns."""
@@ -109,11 +153,12 @@ class Pipeline:
         return self
 
     def wait(self, seconds: Optional[float] = None) -> bool:
-        """Waits for the end; False after so many seconds. Throws the first failure. Ctrl-C stops the pipeline."""
-        return self._start(0).wait(seconds)
+        """Waits for the end; False after so many seconds. Throws the first failure. Ctrl-C stops the pipeline. Starts one that never was."""
+        return (self._running or self._start(0)).wait(seconds)
 
     def run(self, *, progress: bool = False) -> "Pipeline":
-        """Runs to the end. Throws the first failure. progress: shows a bar, where tqdm is installed."""
+        """Runs to the end, again if it has run before. Throws the first failure. progress: shows a bar, where tqdm is installed."""
+        self._start(0)
         if not progress:
             self.wait()
             return self
@@ -143,6 +188,9 @@ class Pipeline:
     def __iter__(self) -> Iterator[_native.Frame]:
         return self.frames()
 
+    def __aiter__(self) -> AsyncIterator[_native.Frame]:
+        return coming(self._start(4), stops=True)
+
     def __enter__(self) -> "Pipeline":
         return self
 
@@ -167,12 +215,19 @@ class Pipeline:
         return table(["node", "element", "in", "out", "busy", "bytes copied", "latency"], rows)
 
 
-def source_of(uri: Path) -> dict:
-    """The source element for a path, a URL, a camera, a GStreamer launch line ("gst: ...") or the socket of another process ("ipc:SOCKET").
-    @errors MissingFile."""
-    text = os.fsdecode(uri)
+def name_of(uri: Union[Path, int]) -> str:
+    """The text of a path; a number is that of a camera, as OpenCV has it."""
+    return f"/dev/video{uri}" if isinstance(uri, int) and not isinstance(uri, bool) and uri >= 0 else os.fsdecode(uri)  # type: ignore[arg-type]
+
+
+def source_of(uri: Union[Path, int]) -> dict:
+    """The source element for a path, a URL, a camera (or its number), a GStreamer launch line ("gst: ...") or the socket of another process
+    ("ipc:SOCKET"), or a PipeWire video node ("pipewire:NODE"). @errors MissingFile."""
+    text = name_of(uri)
     if text.startswith("ipc:") and not os.path.exists(text):
         return {"element": "ipc", "parameters": {"socket": text[4:]}}
+    if text.startswith("pipewire:") and not os.path.exists(text):
+        return {"element": "pipewire", "parameters": {"node": text[9:]}}
     if text.startswith("gst:"):
         return {"element": "gst_source", "parameters": {"line": text[4:].strip()}}
     if text.startswith("/dev/video"):
@@ -187,10 +242,14 @@ class Video:
 
     Frames may be kept as long as wanted. Leaving a `with` block, or dropping the object, closes the source."""
 
-    def __init__(self, uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
+    def __init__(self, uri: Union[Path, int], *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
                  ahead: int = 4, quality: str = "fast", upright: Optional[bool] = None, progress: bool = False, **options: Any):
+        if not hasattr(ahead, "__index__"):  # NumPy's numbers have it, too.
+            raise TypeError(f"ahead is a number of frames, not {ahead!r}")
         if ahead < 1:
             raise ValueError(f"ahead is the number of frames that are decoded before they are wanted: at least 1, not {ahead}")
+        if quality not in ("fast", "exact"):
+            raise ValueError(f"quality is \"fast\" or \"exact\", not {quality!r}")
         node = source_of(uri)
         node["parameters"].update(options)
         self._pipeline = Pipeline([node])
@@ -200,10 +259,12 @@ class Video:
             # A fast conversion keeps up with the decoder; an exact one needs all processors to. Frames may be kept.
             wanted: dict = {"width": width, "height": height, "quality": quality, "threads": int(quality == "fast"), "limit": 1 << 20,
                             "upright": upright is not False}
+            if format is not None and not isinstance(format, str):
+                raise TypeError(f"format is the name of a pixel format, as \"rgb24\", not {format!r}")
             if format:
                 wanted["format"] = _native._format_name(format)
             self._pipeline.add("convert", **wanted)
-        self._uri = os.fsdecode(uri)
+        self._uri = name_of(uri)
         self._bar = progress_bar(self._uri) if progress else None
         self._running = self._pipeline._start(ahead, model)
 
@@ -223,12 +284,8 @@ class Video:
             raise StopIteration
         return taken[1]
 
-    async def __aiter__(self) -> AsyncIterator[_native.Frame]:
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        while (taken := await loop.run_in_executor(None, self._running.next)) is not None:
-            yield taken[1]
+    def __aiter__(self) -> AsyncIterator[_native.Frame]:
+        return coming(self._running)
 
     def close(self) -> None:
         """Stops reading."""
@@ -278,10 +335,10 @@ class Video:
         return f"<Video: {self._uri}>"
 
 
-def open(uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
+def open(uri: Union[Path, int], *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
          ahead: int = 4, quality: str = "fast", upright: Optional[bool] = None, progress: bool = False, **options: Any) -> Video:
-    """Opens "clip.mp4", "rtsp://...", "/dev/video0", a folder of pictures, "gst: a launch line", or "ipc:SOCKET" of a process
-    that serves frames (tenon serve-frames), as an iterator of Frames.
+    """Opens "clip.mp4", "rtsp://...", "/dev/video0" (or 0), a folder of pictures, "gst: a launch line", "ipc:SOCKET" of a process
+    that serves frames (tenon serve-frames), or "pipewire:NODE", as an iterator of Frames.
 
     format, width, height: convert frames, by threads beside this one ("rgb24" for frame.numpy()). quality: "fast" gives RGB within 2
     levels of the rounded value, each pixel with the chroma of its block; "exact" rounds and interpolates chroma, in twenty times the

@@ -8,6 +8,7 @@ from collections.abc import MutableMapping
 from typing import Any, Iterator, Optional
 
 from . import _native
+from ._calls import idle_requests
 
 
 class OVAny:
@@ -266,9 +267,13 @@ def _reset_state(self: _native.CompiledModel) -> None:
 
 
 def _own_request(self: _native.CompiledModel) -> _native.InferRequest:
-    if not hasattr(self, "_request"):
-        self._request = self.create_infer_request()
-    return self._request
+    requests = idle_requests(self)
+    try:
+        return requests[-1]
+    except IndexError:  # None yet, or calls of other threads have all.
+        request = self.create_infer_request()
+        requests.append(request)
+        return request
 
 
 def _set_output_tensors(self: _native.InferRequest, outputs: dict) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any, Iterator
 
@@ -24,7 +25,8 @@ class OVDict(Mapping):
         self._arrays = arrays
 
     def _index(self, key: Any) -> int:
-        if isinstance(key, int):
+        if hasattr(key, "__index__"):  # NumPy's numbers, too.
+            key = operator.index(key)
             if not 0 <= key < len(self._arrays):
                 raise NoOutput(f"there is no output {key}: the model has {len(self._arrays)}")
             return key

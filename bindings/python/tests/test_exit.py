@@ -66,6 +66,55 @@ pipeline = tn.Pipeline().add(Pictures).add(Keeps)
         python(START + source + end, leaks=True)
 
 
+def test_objects_that_go_in_their_own_callback(python):
+    """The last reference to a request, a queue or a pipeline may be dropped where its own thread is: it ends when that has returned."""
+    assert python(START + """
+import gc, threading, time
+import numpy as np
+over = threading.Event()
+class Pictures(tn.Source):
+    "Pictures without an end."
+    def frames(self):
+        while True:
+            time.sleep(0.001)
+            yield np.zeros((8, 8, 3), np.uint8)
+def drop(*given):
+    global kept
+    if "kept" in globals():
+        del kept
+        gc.collect()
+        over.set()
+def shown(name):
+    print(name, over.wait(20), flush=True)
+    over.clear()
+kept = compiled.create_infer_request()
+kept.set_callback(drop)
+kept.start_async(ramp(1, 3, 4))
+shown("request")
+kept = tn.AsyncInferQueue(compiled, 2)
+kept.set_callback(drop)
+kept.start_async(ramp(1, 3, 4))
+shown("queue")
+kept = tn.Pipeline().add(Pictures).add(drop).add("null").start()
+shown("pipeline")
+kept = tn.Pipeline().add(Pictures).add(drop)
+next(iter(kept))
+shown("pipeline that gives frames")
+""", leaks=True) == "request True\nqueue True\npipeline True\npipeline that gives frames True\n"
+
+
+def test_a_queue_that_could_not_be_made_leaves_nothing(python):
+    python(START + """
+import signal, threading
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+import os
+try: tn.AsyncInferQueue(compiled, 10**9)
+except (KeyboardInterrupt, MemoryError): print("ended")
+import gc
+gc.collect()
+""")
+
+
 def test_shared_memory_outlives_its_module(python):
     python(START + """
 keep = []

@@ -324,8 +324,8 @@ def test_errors_have_their_codes():
 def test_ledger_of_a_block(relu):
     with tn.ledger() as moved:
         relu(ramp(1, 3, 4))
-    assert isinstance(moved.copied, int) and isinstance(moved.total(), dict) and "<table>" in moved._repr_html_()
-    assert "Ledger" in repr(tn.Ledger.process())
+    assert isinstance(moved.copied, int) and isinstance(moved.total(), dict) and "<table>" in moved._repr_html_() and repr(moved).startswith("<LedgerScope: ")
+    assert "Ledger" in repr(tn.Ledger.process()) and "<table>" in tn.Ledger.process()._repr_html_()
 
 
 def test_long_waits_leave_other_threads_running(relu):
@@ -347,3 +347,31 @@ def test_long_waits_leave_other_threads_running(relu):
     stop.set()
     thread.join()
     assert counted[0] > 3
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_arrays_that_cannot_be_shared_are_copied(two, share):
+    """Flipped pictures, big-endian files: whether the caller lets the array be used in place or not."""
+    a = ramp(2, 3)
+    request, queue = two.create_infer_request(), tn.AsyncInferQueue(two, 1)
+    for given in (a[::-1], a[:, ::-1], a.astype(">f4"), a.astype(numpy.float64)[::-1], a.astype(">i2"), a.tolist()):
+        wanted = numpy.asarray(given, numpy.float32) + 1
+        one = numpy.ones((2, 3), numpy.float32)
+        assert (two([given, one], share_inputs=share)["sum"] == wanted).all()
+        assert (request.infer([given, one], share_inputs=share)["sum"] == wanted).all()
+        queue.start_async([given, one], share_inputs=share)
+        queue.wait_all()
+        assert (queue[0].results["sum"] == wanted).all()
+    tensor = tn.Tensor("f32", [2, 3])
+    tensor.copy_from(a[::-1])
+    assert (tensor.data == a[::-1]).all()
+
+
+def test_numbers_of_numpy_are_indices(two):
+    one = numpy.ones((2, 3), numpy.float32)
+    results = two({numpy.int64(0): one, numpy.uint8(1): one})
+    assert (results[numpy.int64(0)] == 2).all() and (results[numpy.argmax([0, 1])] == 1).all()
+    with pytest.raises(LookupError, match="no output 2"):
+        results[numpy.int64(2)]
+    with pytest.raises(IndexError, match="no input 5"):
+        two({numpy.int64(5): one})

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a package says of itself where libraries are missing."""
 import os
+import sysconfig
 import weakref
 
 import numpy
+import pytest
 from conftest import relu_model
 
 import tenon as tn
@@ -29,6 +31,19 @@ print("CPU" in tn.Core().available_devices)
 """)
     device, elements, cpu = out.splitlines()
     assert "libtenon_device_broken.so" in device and "libtenon_elements_broken.so" in elements and cpu == "True", out
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has one lock for all threads anyway")
+def test_a_free_threaded_python_takes_its_lock(python):
+    """The module relies on it, and does not say that it works without."""
+    assert python("""
+import sys, warnings
+before = sys._is_gil_enabled()
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    import tenon
+print(before, sys._is_gil_enabled(), any("tenon" in str(each.message) for each in told))
+""") == "False True True\n"
 
 
 def test_the_tool_is_named_where_it_is_missing(python, monkeypatch):

@@ -154,6 +154,95 @@ def test_a_second_coroutine_is_refused_and_the_first_ends():
     assert isinstance(second, tn.errors.Busy)
 
 
+def test_an_exception_of_a_callback_is_thrown_by_each_wait():
+    request.set_callback(lambda _: 1 / 0)
+    request.start_async({0: given})
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            request.wait()
+    request.set_callback(None)
+    request.infer({0: given})
+
+
+def in_threads(call, count=4):
+    """call(number) in so many threads at once; the exceptions that they raised."""
+    failed, start = [], threading.Barrier(count)
+
+    def run(number):
+        start.wait()
+        try:
+            call(number)
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failed
+
+
+def test_threads_call_one_model():
+    """Each gets the result of its own array."""
+    x = tn.Parameter("f32", [256, 256])
+    compiled = tn.compile_model(tn.Model([tn.make_node("Relu", [x])], [x], "relu"), "CPU")
+
+    def call(number):
+        array = numpy.full((256, 256), number, numpy.float32)
+        for share in (True, False) * 100:
+            assert (compiled(array, share_inputs=share)[0] == number).all()
+
+    assert in_threads(call) == []
+
+
+def test_threads_do_not_mix_their_arrays_in_a_request():
+    """A call has the request for itself from its first input to its last output."""
+    x = tn.Parameter("f32", [4, 4])
+    shared, wrong, done = tn.compile_model(tn.Model([tn.make_node("Relu", [x])], [x], "relu"), "CPU").create_infer_request(), [], []
+
+    def call(number):
+        array = numpy.full((4, 4), number, numpy.float32)
+        for share in (True, False) * 1500:
+            try:
+                result = shared.infer(array, share_inputs=share)[0]
+            except tn.errors.Busy:
+                continue
+            (done if (result == number).all() else wrong).append(number)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        assert in_threads(call) == [] and done and not wrong
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_callback_starts_its_request_again():
+    """Also where it is called before the call that began the inference has returned."""
+    x = tn.Parameter("f32", [4])
+    again, count, failed, over = tn.compile_model(tn.Model([tn.make_node("Relu", [x])], [x], "relu"), "CPU").create_infer_request(), [0], [], threading.Event()
+
+    def called(_):
+        count[0] += 1
+        try:
+            if count[0] < 3000:
+                return again.start_async()
+        except Exception as error:
+            failed.append(error)
+        over.set()
+
+    again.set_callback(called)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        again.start_async(numpy.ones(4, numpy.float32))
+        assert over.wait(60) and not failed and count == [3000]
+    finally:
+        sys.setswitchinterval(interval)
+    again.wait()
+
+
 def test_a_request_is_free_after_its_coroutine_was_cancelled():
     called = []
     request.set_callback(called.append, 7)
@@ -193,6 +282,30 @@ def test_a_queue_does_not_wait_for_its_own_callbacks():
     alone.start_async(given)
     alone.wait_all()
     assert [type(each) for each in errors] == [tn.errors.Busy, tn.errors.FailedPrecondition, tn.errors.Busy]
+
+
+@pytest.mark.parametrize("wait", ["wait", "run", "start", "iteration"])
+def test_an_element_does_not_wait_for_its_own_pipeline(wait):
+    """It would wait for itself. stop() asks for the end, and returns."""
+    pipeline, errors, called = tn.Pipeline(), [], []
+
+    def calls(_):
+        if called:
+            return
+        called.append(pipeline.wait(0))  # It only asks.
+        try:
+            next(iter(pipeline)) if wait == "iteration" else getattr(pipeline, wait)()
+        except tn.errors.FailedPrecondition as error:
+            errors.append(str(error))
+        pipeline.stop()
+
+    pipeline.add(Slow).add(calls)
+    if wait == "iteration":
+        assert len(list(pipeline)) <= 2
+    else:
+        assert pipeline.add("null").start().wait(20)
+    assert called == [False]
+    assert bool(errors) == (wait != "start") and all("waits for the pipeline" in each for each in errors), errors
 
 
 def test_a_wait_in_a_thread_is_not_the_signals(python):

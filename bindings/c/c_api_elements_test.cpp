@@ -3,12 +3,27 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
+#include <thread>
+#include <variant>
 #include <vector>
 
 #include <tenon/bindings/c/tenon.h>
+#include <tenon/core/frame.hpp>
+#include <tenon/elements/registry.hpp>
+#include <tenon/tests/support/error_of.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::c_api_test {
 namespace c_api_elements_test {
@@ -22,6 +37,7 @@ struct Scene {
   std::atomic<int> created{0}, destroyed{0}, ended{0}, finished{0}, interrupted{0};
   int next = 0, frames = 0, fail_at = -1;
   double fps = 0;
+  bool stays_interrupted = false;
   std::string name, note, label;
   bool is_on = false;
   tenon_frame_t* held = nullptr;
@@ -122,6 +138,22 @@ tenon_status_t finish(void*) {
   return TENON_OK;
 }
 
+/// A sink that waits for what it writes to, until it is interrupted.
+tenon_status_t write_unless_interrupted(void*, std::uint32_t, tenon_frame_t* frame) {
+  if (scene->interrupted > 0) return TENON_CANCELLED;
+  scene->written.push_back(tenon_frame_timestamp(frame));
+  return TENON_OK;
+}
+void interrupt(void*) { ++scene->interrupted; }
+tenon_status_t resume(void*) {
+  if (scene->stays_interrupted) {
+    tenon_set_last_error_message("the broker is away");
+    return TENON_UNAVAILABLE;
+  }
+  scene->interrupted = 0;
+  return TENON_OK;
+}
+
 tenon_element_t element(const char* name, tenon_role_t role) {
   tenon_element_t made{};
   made.struct_size = sizeof made;
@@ -162,6 +194,14 @@ class CElements : public ::testing::Test {
       sink.open = &sink_open;
       sink.end = &end;
       sink.finish = &finish;
+      EXPECT_EQ(tenon_element_register(&sink), TENON_OK);
+      sink = element("c_resumed_sink", TENON_ROLE_SINK);
+      sink.process = &write_unless_interrupted;
+      sink.interrupt = &interrupt;
+      sink.resume = &resume;
+      EXPECT_EQ(tenon_element_register(&sink), TENON_OK);
+      sink.name = "c_older_sink";  // A program that was compiled when the struct ended before it.
+      sink.struct_size = offsetof(tenon_element_t, resume);
       EXPECT_EQ(tenon_element_register(&sink), TENON_OK);
       return true;
     }();
@@ -212,6 +252,44 @@ TEST_F(CElements, RunInPipelines) {
   EXPECT_EQ(scene_.destroyed, 1);
 }
 
+#ifdef TENON_TESTS_IPC
+/// What the other process of the next test does: it serves marked frames at the socket that the environment names.
+TEST_F(CElements, DISABLED_ServeMarkedFrames) {
+  const char* const socket = std::getenv("TENON_TEST_SOCKET");
+  ASSERT_TRUE(socket);
+  EXPECT_THAT(
+      run(R"({"element":"c_source","parameters":{"frames":5}},{"element":"c_mark"},{"element":"ipc_sink","parameters":{"subscribers":1,"socket":")" +
+          std::string(socket) + "\"}}"),
+      ElementsAre());
+}
+
+TEST_F(CElements, GetWhatAnotherProcessFound) {
+  const TemporaryFolder folder;
+  const std::string socket = folder.path() / "frames.sock", variable = "TENON_TEST_SOCKET=" + socket;
+  std::vector<char*> environment;
+  for (char** each = environ; *each; ++each) environment.push_back(*each);
+  environment.push_back(const_cast<char*>(variable.c_str()));
+  environment.push_back(nullptr);
+  std::string program = "/proc/self/exe", filter = "--gtest_filter=CElements.DISABLED_ServeMarkedFrames",
+              also = "--gtest_also_run_disabled_tests";
+  char* arguments[] = {program.data(), filter.data(), also.data(), nullptr};
+  pid_t serving = 0;
+  ASSERT_EQ(::posix_spawn(&serving, program.c_str(), nullptr, nullptr, arguments, environment.data()), 0);
+  // However long it takes to begin.
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+       ::access(socket.c_str(), F_OK) != 0 && std::chrono::steady_clock::now() < end;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto failures = run(R"({"element":"ipc","parameters":{"socket":")" + socket + R"("}},{"element":"c_sink"})");
+  EXPECT_THAT(failures, ElementsAre());
+  if (!failures.empty()) ::kill(serving, SIGKILL);  // It would wait for its reader for ever.
+  int status = -1;
+  ASSERT_EQ(::waitpid(serving, &status, 0), serving);
+  EXPECT_EQ(status, 0) << "the process that serves";
+  EXPECT_THAT(scene_.written, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(scene_.label, "car");
+}
+#endif
+
 TEST_F(CElements, SayWhyTheyFail) {
   scene_.fail_at = 2;
   const auto failures = run(R"({"element":"c_source"},{"element":"c_sink"})");
@@ -224,6 +302,29 @@ TEST_F(CElements, SayWhyTheyFail) {
             TENON_UNAVAILABLE);
   EXPECT_THAT(tenon_last_error_message(), HasSubstr("told to refuse"));
   EXPECT_EQ(pipeline, nullptr);
+}
+
+/// What GStreamer's sinks do between READY and PLAYING.
+TEST_F(CElements, SinksWriteAgainAfterAnInterruption) {
+  Frame frame = Frame::allocate({kGray8, 16, 16});
+  frame.set_timestamp_ns(7);
+  const auto made = [](const char* name) {
+    return std::get<std::unique_ptr<elements::Sink>>(elements::make_element(name, {}, {"out", nullptr}));
+  };
+  const auto sink = made("c_resumed_sink");
+  sink->write(0, frame);
+  sink->interrupt();
+  EXPECT_EQ(error_of([&] { sink->write(0, frame); }).code(), Code::kCancelled);
+  scene_.stays_interrupted = true;
+  EXPECT_THAT(error_of([&] { sink->resume(); }, Code::kUnavailable), HasSubstr("resume: the broker is away"));
+  scene_.stays_interrupted = false;
+  sink->resume();
+  sink->write(0, frame);
+  EXPECT_THAT(scene_.written, ElementsAre(7, 7));
+  const auto older = made("c_older_sink");
+  older->interrupt();
+  older->resume();
+  EXPECT_EQ(error_of([&] { older->write(0, frame); }).code(), Code::kCancelled) << "it has no such callback";
 }
 
 TEST_F(CElements, AreCountedNodeByNode) {

@@ -204,6 +204,9 @@ class CSink final : public elements::Sink {
   void finish() override {
     if (c_.calls.finish) c_.check("finish", [&] { return c_.calls.finish(c_.state); });
   }
+  void resume() override {
+    if (c_.calls.resume) c_.check("resume", [&] { return c_.calls.resume(c_.state); });
+  }
   void interrupt() noexcept override { c_.interrupt(); }
 
  private:

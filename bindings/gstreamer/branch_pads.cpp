@@ -73,11 +73,6 @@ std::uint32_t BranchPads::count() const {
   return static_cast<std::uint32_t>(all_.size()) + 1;
 }
 
-bool BranchPads::all_ended() const {
-  const std::lock_guard lock(mutex_);
-  return std::all_of(all_.begin(), all_.end(), [](const auto& branch) { return branch->has_ended; });
-}
-
 std::vector<std::uint32_t> BranchPads::ended() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::uint32_t> numbers;
@@ -144,6 +139,15 @@ gboolean BranchPads::event(Branch& branch, GstEvent* event) {
       set_ended(branch, true);
       owner_.branch_ended(branch.number);
       break;
+    case GST_EVENT_GAP: {
+      GstClockTime time = GST_CLOCK_TIME_NONE, duration = GST_CLOCK_TIME_NONE;
+      gst_event_parse_gap(event, &time, &duration);
+      if (!GST_CLOCK_TIME_IS_VALID(time)) break;
+      // Without a duration it is a gap at that time.
+      const GstClockTime end = time + (GST_CLOCK_TIME_IS_VALID(duration) ? duration : 1);
+      if (end >= time && end <= G_MAXINT64) owner_.branch_skips(branch.number, static_cast<std::int64_t>(end));
+      break;
+    }
     default:  // The first branch brings them, too.
       break;
   }

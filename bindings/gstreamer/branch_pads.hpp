@@ -18,7 +18,7 @@ inline namespace v1 {
 namespace gst_plugin {
 
 /// Pads on request. The first one that is requested is the element's own sink pad, whose buffers go on; of the others the element
-/// gets the buffers, and only their ends of the events.
+/// gets the buffers, and of the events only ends and gaps.
 /// @thread as GStreamer calls; members that name no thread: any.
 class BranchPads {
  public:
@@ -29,6 +29,8 @@ class BranchPads {
                                         gstreamer::VideoCaps video) = 0;
     /// No more comes on this branch.
     virtual void branch_ended(std::uint32_t branch) = 0;
+    /// No buffer before this time comes on this branch any more.
+    virtual void branch_skips(std::uint32_t branch, std::int64_t until_ns) = 0;
 
    protected:
     ~Owner() = default;
@@ -44,8 +46,6 @@ class BranchPads {
   void begin();
   /// All branches, with the first.
   std::uint32_t count() const;
-  /// Whether all but the first have ended.
-  bool all_ended() const;
   std::vector<std::uint32_t> ended() const;
   /// The greatest latency upstream of a branch but the first.
   GstClockTime latency() const;

@@ -108,6 +108,44 @@ TEST(GstBranches, TheFirstPadMayEndFirst) {
   for (const auto& one : all) EXPECT_EQ(one.objects.size(), 1u) << "they waited for the other branch";
 }
 
+TEST(GstBranches, ABranchThatNeverEndsDoesNotHoldTheEnd) {
+  // Its source is another one, so that nothing ends it.
+  Line line(
+      source(10) + "t. ! queue ! tenonaggregate name=a max-delay-ms=100" + kEnd +
+      "videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=32,framerate=30/1 ! tenonmarking ! a. "
+      "t. ! queue ! tenonmarking ! a.");
+  Arrived arrived(line);
+  ASSERT_EQ(line.run(), "");
+  EXPECT_EQ(arrived.all().size(), 10u);
+}
+
+TEST(GstBranches, TheEndFollowsTheLastResult) {
+  // The first branch has ended when the results come, and the other one's end does not come.
+  Line line(source(10) + "t. ! queue ! tenonaggregate name=a max-delay-ms=60000" + kEnd +
+            "t. ! queue ! identity sleep-time=20000 ! tenonmarking name=m ! a.");
+  const auto marking = line.element("m");
+  const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(marking.get(), "src"));
+  gst_pad_add_probe(
+      pad.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM,
+      [](GstPad*, GstPadProbeInfo* info, gpointer) {
+        return GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+      },
+      nullptr, nullptr);
+  Arrived arrived(line);
+  ASSERT_EQ(line.run(), "");
+  const auto all = arrived.all();
+  ASSERT_EQ(all.size(), 10u);
+  for (const auto& one : all) EXPECT_EQ(one.objects.size(), 1u);
+}
+
+TEST(GstBranches, AGapIsNotWaitedFor) {
+  Line line(source(30) + "t. ! queue ! tenonaggregate name=a max-delay-ms=60000" + kEnd +
+            "t. ! queue ! valve drop=true drop-mode=transform-to-gap ! a.");
+  Arrived arrived(line);
+  ASSERT_EQ(line.run(), "") << "each frame would wait for a minute";
+  EXPECT_EQ(arrived.all().size(), 30u);
+}
+
 TEST(GstBranches, SeeksAndStates) {
   Line line(source(-1) + "t. ! queue ! tenonaggregate name=a" + kEnd + "t. ! queue ! tenonmarking ! a.");
   Arrived arrived(line);

@@ -68,7 +68,9 @@ class Filter final : public Host, private elements::Output, private BranchPads::
   void push(Frame frame);
   GstFlowReturn branch_buffer(std::uint32_t branch, gs::BufferPtr buffer, gs::VideoCaps video) override;
   void branch_ended(std::uint32_t branch) override;
+  void branch_skips(std::uint32_t branch, std::int64_t until_ns) override;
   gboolean end_of_stream(EventPtr event);
+  bool pass_end();
   gboolean send_in_order(EventPtr event);
   gboolean tags(EventPtr event);
   /// Sends the events that stand before a frame of this time; without a time, all events.
@@ -113,7 +115,8 @@ class Filter final : public Host, private elements::Output, private BranchPads::
     std::int64_t after;  ///< The frame before it.
   };
   std::deque<Held> held_;
-  EventPtr last_event_;  ///< The end of the first branch, while others have not ended.
+  EventPtr last_event_;          ///< The end of the first branch, while frames wait for others.
+  bool has_passed_end_ = false;  ///< The first branch has ended: what others bring belongs to no frame.
   /// @}
   std::atomic<bool> is_flushing_{false};
   std::atomic<std::int64_t> delay_ns_{0};
@@ -226,6 +229,7 @@ void Filter::stop() {
   if (element_) end(true);
   held_.clear();
   last_event_.reset();
+  has_passed_end_ = false;
   early_tags_.reset();
   rotation_ = Rotation::kNone;
   in_caps_.reset();
@@ -343,6 +347,7 @@ GstFlowReturn Filter::chain(gs::BufferPtr buffer) {
   const bool is_done = guarded(During::kStream, [&] {
     Frame frame = to_frame(std::move(buffer), in_video_, surfaces_, &ledger);
     last_in_ = frame.timestamp_ns();
+    if (transform()) metadata::of(frame);  // For the placement of what is cut from it.
     if (Transform* one = transform()) return one->process({kStream, std::move(frame)}, *this);
     inplace()->process(kStream, frame);
     push(std::move(frame));
@@ -402,10 +407,12 @@ void Filter::push(Frame frame) {
 GstFlowReturn Filter::branch_buffer(std::uint32_t branch, gs::BufferPtr buffer, gs::VideoCaps video) {
   const StreamLock lock(sink_);
   if (is_flushing_ || !element_) return GST_FLOW_FLUSHING;
+  if (has_passed_end_) return GST_FLOW_EOS;
   video.info.rotation = rotation_;
   const bool is_done = guarded(During::kStream, [&] {
     transform()->process({kStream, to_frame(std::move(buffer), video, surfaces_, &ledger), {}, {}, branch}, *this);
   });
+  pass_end();
   arm();
   return is_done ? GST_FLOW_OK : GST_FLOW_ERROR;  // What downstream says is returned to the first branch.
 }
@@ -414,19 +421,27 @@ void Filter::branch_ended(std::uint32_t branch) {
   const StreamLock lock(sink_);
   if (!is_open_) return;  // open() tells the element.
   guarded(During::kStream, [&] { transform()->end_branch(kStream, branch, *this); });
-  if (last_event_ && branches_->all_ended()) {
-    end(false);
-    gst_pad_push_event(src_, last_event_.release());
-  }
+  pass_end();
+}
+
+void Filter::branch_skips(std::uint32_t branch, std::int64_t until_ns) {
+  const StreamLock lock(sink_);
+  if (is_flushing_ || !element_) return;
+  guarded(During::kStream, [&] { transform()->skip_branch(kStream, branch, until_ns, *this); });
+  pass_end();
 }
 
 gboolean Filter::end_of_stream(EventPtr event) {
-  if (branches_ && is_open_ && !branches_->all_ended()) {  // Frames may wait for other branches.
-    last_event_ = std::move(event);
-    return TRUE;
-  }
+  last_event_ = std::move(event);
+  return pass_end();
+}
+
+/// The first branch has ended: its end is passed on when no frame waits for others, which each does for a time at most.
+bool Filter::pass_end() {
+  if (!last_event_ || (branches_ && is_open_ && flow_ == GST_FLOW_OK && transform()->due())) return true;
   end(false);
-  return gst_pad_push_event(src_, event.release());
+  has_passed_end_ = true;
+  return gst_pad_push_event(src_, last_event_.release());
 }
 
 gboolean Filter::send_in_order(EventPtr event) {
@@ -456,6 +471,7 @@ gboolean Filter::sink_event(EventPtr event) {
     case GST_EVENT_FLUSH_STOP: {
       end(true);
       last_event_.reset();
+      has_passed_end_ = false;
       std::deque<Held> held = std::move(held_);
       held_.clear();
       gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
@@ -482,6 +498,8 @@ gboolean Filter::sink_event(EventPtr event) {
       return tags(std::move(event));
     case GST_EVENT_STREAM_START:
       end(false);
+      last_event_.reset();
+      has_passed_end_ = false;
       rotation_ = Rotation::kNone;
       early_tags_.reset();
       return gst_pad_push_event(src_, event.release());
@@ -594,6 +612,7 @@ void Filter::proceed() {
   if (due && *due <= Clock::now() && flow_ == GST_FLOW_OK) {
     // A refusal now is returned as the answer to the next frame.
     if (!guarded(During::kStream, [&] { transform()->proceed(*this); })) flow_ = GST_FLOW_ERROR;
+    pass_end();
   }
   if (is_open_ && flow_ == GST_FLOW_OK) arm();
 }

@@ -162,6 +162,7 @@ void depend_on_modules(GstPlugin* plugin);
 
 /// @name One GType for each element of the registry with that role. @{
 GType filter_type(Kind& kind);
+GType audio_filter_type(Kind& kind);
 GType source_type(Kind& kind);
 GType sink_type(Kind& kind);
 /// @}

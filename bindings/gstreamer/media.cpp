@@ -151,12 +151,28 @@ Frame to_frame(gs::BufferPtr buffer, const gs::VideoCaps& video, std::unique_ptr
   return frame;
 }
 
+namespace {
+
+/// Whether the buffer has metas of the types that write_metadata() replaces.
+bool has_metas(GstBuffer* buffer) {
+  gpointer state = nullptr;
+  while (const GstMeta* meta = gst_buffer_iterate_meta(buffer, &state)) {
+    const GType api = meta->info->api;
+    if (api == GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE || api == GST_REFERENCE_TIMESTAMP_META_API_TYPE ||
+        api == GST_PROTECTION_META_API_TYPE || gst_meta_info_is_custom(meta->info))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 gs::BufferPtr to_buffer(Frame frame, Ledger* ledger) {
   const std::shared_ptr<const metadata::Collection> known = metadata::find(frame);
   const FrameInfo info = frame.info();
   gs::BufferPtr buffer = gs::buffer(frame, default_deadline(), ledger);
   frame = Frame();
-  if (!known) return buffer;
+  if (!known || (known->empty() && !has_metas(buffer.get()))) return buffer;
   buffer.reset(gst_buffer_make_writable(buffer.release()));
   gs::write_metadata(*known, info, buffer.get());
 #ifdef TENON_GSTREAMER_ANALYTICS

@@ -15,12 +15,12 @@ using namespace tenon;
 using namespace tenon::gst_plugin_testing;
 using ::testing::HasSubstr;
 
-TEST(GstLines, EveryElementOfPicturesOfOneStreamIsOne) {
+TEST(GstLines, EveryElementOfOneStreamIsOneButSourcesAndSinksOfSound) {
   load_plugin();
   for (const elements::Description& one : elements::known_elements()) {
     const gs::ObjectPtr<GstElementFactory> factory(gst_element_factory_find(("tenon" + one.name).c_str()));
-    if (one.takes == elements::Takes::kAudio || one.joins) {
-      EXPECT_FALSE(factory) << one.name << " would be given one stream of pictures";
+    if ((one.takes == elements::Takes::kAudio && one.role != Role::kTransform) || one.joins) {
+      EXPECT_FALSE(factory) << one.name << " has no place in a line";
       continue;
     }
     ASSERT_TRUE(factory) << one.name;
@@ -163,6 +163,49 @@ TEST(GstLines, AnyOrderOfStatesIsSurvived) {
   }
   line.to(GST_STATE_NULL);
   EXPECT_EQ(seen.alive, 0);
+}
+
+TEST(GstLines, ASinkWritesAgainAfterReady) {
+  Line line("videotestsrc num-buffers=3 ! tenonrecording");
+  for (const int round : {1, 2, 3}) {
+    ASSERT_EQ(line.run(), "");
+    line.to(GST_STATE_READY);
+    EXPECT_EQ(seen.frames, 3 * round);
+    EXPECT_EQ(seen.finishes, round);
+    EXPECT_EQ(seen.opens, round);
+    EXPECT_EQ(seen.alive, 1) << "the element stays, with its connections and numbers";
+  }
+  // Stopped in the middle of a stream, which begins again.
+  Line endless("videotestsrc ! tenonrecording");
+  for (int round = 0; round < 2; ++round) {
+    const int before = seen.frames;
+    endless.to(GST_STATE_PLAYING);
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (seen.frames == before && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+    EXPECT_GT(seen.frames, before);
+    endless.to(GST_STATE_READY);
+  }
+  EXPECT_EQ(seen.opens, 2);
+  EXPECT_EQ(seen.ends, 1) << "of the first stream, as the second began";
+  endless.to(GST_STATE_NULL);
+  EXPECT_EQ(seen.ends, 2);
+}
+
+TEST(GstLines, ASinkThatCannotEndItsStreamWritesAtTheNextTry) {
+  Line line("videotestsrc ! tenonrecording fail-in=end");
+  const auto writes_more_than = [](int before) {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (seen.frames == before && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+    return seen.frames > before;
+  };
+  line.to(GST_STATE_PLAYING);
+  ASSERT_TRUE(writes_more_than(0));
+  line.to(GST_STATE_READY);
+  const int before = seen.frames;
+  EXPECT_EQ(line.to(GST_STATE_PLAYING), GST_STATE_CHANGE_FAILURE) << "the stream before could not be ended";
+  line.to(GST_STATE_READY);
+  line.to(GST_STATE_PLAYING);
+  EXPECT_TRUE(writes_more_than(before)) << "it is still interrupted";
 }
 
 /// Upstream elements stop after those downstream, and may query a pad that is not active any more.

@@ -26,14 +26,16 @@ GType type_of(Kind& kind) {
     case elements::Role::kSink:
       return sink_type(kind);
     default:
-      return filter_type(kind);
+      return kind.description.takes == elements::Takes::kAudio ? audio_filter_type(kind) : filter_type(kind);
   }
 }
 
-/// Whether the element works in a line with one stream of pictures. Elements for sound are left out, since they would be given
-/// video, and so are elements that join streams, which need a pad for each. GStreamer's own audio elements and compositor serve
-/// these cases.
-bool fits(const elements::Description& element) { return element.takes != elements::Takes::kAudio && !element.joins; }
+/// Whether the element works in a line with one stream. Sources and sinks of sound are left out, since GStreamer's own serve these cases, and
+/// so are elements that join streams, which need a pad for each: its compositor does that.
+bool fits(const elements::Description& element) {
+  const bool is_sound = element.takes == elements::Takes::kAudio;
+  return !element.joins && (!is_sound || element.role == elements::Role::kTransform);
+}
 
 gboolean init(GstPlugin* plugin) {
   depend_on_modules(plugin);

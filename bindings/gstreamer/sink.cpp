@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sinks as GStreamer elements on GstBaseSink, which keeps the clock, prerolls and flushes.
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -9,7 +11,10 @@
 
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/bindings/gstreamer/media.hpp>
+#include <tenon/bindings/gstreamer/packet_pad.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/elements/packet_sink.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -23,6 +28,7 @@ class SinkHost final : public Host {
  public:
   SinkHost(GstElement* object, const Kind& kind) : Host(object, kind) {
     gst_base_sink_set_sync(GST_BASE_SINK(object), FALSE);
+    if (kind.description.takes_packets) packets_.emplace(object);
   }
   static void init_class(GstBaseSinkClass* sink_class, Kind& kind);
 
@@ -35,22 +41,27 @@ class SinkHost final : public Host {
   Sink& sink() const { return *std::get<std::unique_ptr<Sink>>(*element_); }
 
   GstStateChangeReturn change_state(GstStateChange change);
+  bool begin_again();
   bool start();
   bool stop();
   bool set_caps(GstCaps* caps);
   bool open();
   bool end();
   bool finish();
+  /// Whether the packets of the pictures come, too. An error has been posted if they cannot.
+  bool has_packets();
   bool event(GstEvent* event);
   bool propose_allocation(GstQuery* query);
   GstFlowReturn render(GstBuffer* buffer);
 
+  std::optional<PacketPad> packets_;             ///< For sinks that write packets.
   std::optional<elements::AnyElement> element_;  ///< Set between start and stop.
   gs::CapsPtr caps_;
   gs::VideoCaps video_;
   std::unique_ptr<Surfaces> surfaces_;  ///< Set for streams in VA memory.
   bool is_open_ = false;
-  bool has_written_ = false;  ///< Since the last finish().
+  bool is_interrupted_ = false;  ///< By the way to READY. @thread changes of state, one at a time.
+  bool has_written_ = false;     ///< Since the last finish().
 };
 
 void SinkHost::init_class(GstBaseSinkClass* sink_class, Kind& kind) {
@@ -58,6 +69,7 @@ void SinkHost::init_class(GstBaseSinkClass* sink_class, Kind& kind) {
   gst_element_class_add_pad_template(
       element_class,
       gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, template_caps(kind.description.formats).get()));
+  if (kind.description.takes_packets) PacketPad::add_template(element_class);
   describe_class(element_class, kind, "Sink/Video");
   element_class->change_state = [](GstElement* object, GstStateChange change) {
     return of(object).change_state(change);
@@ -73,8 +85,23 @@ void SinkHost::init_class(GstBaseSinkClass* sink_class, Kind& kind) {
 }
 
 GstStateChangeReturn SinkHost::change_state(GstStateChange change) {
-  if (change == GST_STATE_CHANGE_PAUSED_TO_READY && element_) sink().interrupt();
+  if (change == GST_STATE_CHANGE_READY_TO_PAUSED && !begin_again()) return GST_STATE_CHANGE_FAILURE;
+  if (change == GST_STATE_CHANGE_PAUSED_TO_READY && element_) {
+    is_interrupted_ = true;
+    sink().interrupt();
+    if (packets_) packets_->interrupt();
+  }
   return GST_ELEMENT_CLASS(&base())->change_state(object(), change);
+}
+
+/// The element stays from READY to READY, with its connections and the numbers of its files; what interrupted it does not.
+bool SinkHost::begin_again() {
+  if (packets_) packets_->begin_again();
+  if (!is_interrupted_) return true;
+  const StreamLock lock(GST_BASE_SINK_PAD(object()));
+  // Where this fails, the next try does it.
+  is_interrupted_ = !end() || !guarded(During::kStart, [&] { sink().resume(); });
+  return !is_interrupted_;
 }
 
 bool SinkHost::start() {
@@ -82,12 +109,14 @@ bool SinkHost::start() {
     elements::AnyElement made = make();
     const StreamLock lock(GST_BASE_SINK_PAD(object()));
     element_.emplace(std::move(made));
+    if (packets_) packets_->start(dynamic_cast<elements::PacketSink&>(sink()));
   });
 }
 
 bool SinkHost::stop() {
   const StreamLock lock(GST_BASE_SINK_PAD(object()));
   const bool is_good = !element_ || finish();
+  if (packets_) packets_->stop();
   element_.reset();
   caps_.reset();
   return is_good;
@@ -125,9 +154,25 @@ bool SinkHost::finish() {
   return is_good;
 }
 
+bool SinkHost::has_packets() {
+  if (!packets_ || packets_->has_begun()) return true;
+  if (packets_->is_linked()) return false;  // They come by a thread of their own.
+  post_error(
+      object(),
+      Error(Code::kFailedPrecondition,
+            "element '" + name() + "' (" + kind().description.name +
+                "): no packets come with the pictures; link the encoded stream to the pad 'packets', behind a parser "
+                "(h264parse) and a tee with a queue for each branch"),
+      During::kStream);
+  return false;
+}
+
 bool SinkHost::event(GstEvent* event) {
   bool is_good = true;
-  if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_EOS) is_good = finish();
+  if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
+    if (packets_ && packets_->is_linked()) packets_->wait_for_end(Clock::now() + std::chrono::seconds(2));
+    is_good = finish();
+  }
   if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) is_good = end();
   // After an error the end of the stream is not announced, since applications would take that for success.
   if (!is_good) {
@@ -155,6 +200,10 @@ GstFlowReturn SinkHost::render(GstBuffer* buffer) {
   }
   if (!is_open_ && !open()) return GST_FLOW_ERROR;
   ++frames_in;
+  if (!has_packets()) {
+    ++dropped;
+    return packets_->is_linked() ? GST_FLOW_OK : GST_FLOW_ERROR;
+  }
   const bool is_done = guarded(During::kStream, [&] {
     sink().write(kStream, to_frame(gs::BufferPtr(gst_buffer_ref(buffer)), video_, surfaces_, &ledger));
   });

@@ -63,6 +63,12 @@ void StreamDemux::init_class(GstElementClass* element_class, Kind& kind) {
     return of(object).request(like, name);
   };
   element_class->release_pad = [](GstElement* object, GstPad* pad) { of(object).release(pad); };
+  element_class->change_state = [](GstElement* object, GstStateChange change) {
+    const StreamDemux& own = of(object);
+    if (change == GST_STATE_CHANGE_READY_TO_PAUSED && !own.guarded(During::kStart, [&] { own.checked_settings(); }))
+      return GST_STATE_CHANGE_FAILURE;
+    return parent_class(object)->change_state(object, change);
+  };
 }
 
 GstPad* StreamDemux::request(GstPadTemplate* like, const gchar* name) {

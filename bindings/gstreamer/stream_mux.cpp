@@ -106,7 +106,10 @@ bool StreamMux::start() {
   return guarded(During::kStart, [&] {
     const elements::Parameters given("element '" + name() + "' (streammux)", kind().description.parameters,
                                      checked_settings());
-    tolerance_ = static_cast<GstClockTime>(given.integer("tolerance_ms")) * GST_MSECOND;
+    // Under DL Streamer's name a turn takes a buffer of each source, whatever their times are.
+    tolerance_ = kind().description.name == "streammux"
+                     ? static_cast<GstClockTime>(given.integer("tolerance_ms")) * GST_MSECOND
+                     : GST_CLOCK_TIME_NONE;
     const std::lock_guard lock(mutex_);
     caps_.reset();
     video_.reset();

@@ -10,6 +10,7 @@
 
 #include <gst/video/video.h>
 
+#include <tenon/bindings/gstreamer/testing/arrived.hpp>
 #include <tenon/bindings/gstreamer/testing/test_elements.hpp>
 #include <tenon/frameworks/gstreamer/metadata.hpp>
 
@@ -154,6 +155,34 @@ TEST(GstTurn, OtherElementsPassTheTagOnAndKnowWhereObjectsLie) {
   const auto known = gs::read_metadata(got.get(), FrameInfo{kGray8, 64, 32});
   ASSERT_EQ(known->all<metadata::Detection>().size(), 1u);
   EXPECT_EQ(known->all<metadata::Detection>()[0]->box, (metadata::Box{2, 21, 12, 31}));
+}
+
+std::vector<metadata::Detection> objects_in(GstBuffer* buffer) {
+  std::vector<metadata::Detection> found;
+  const auto known = gs::read_metadata(buffer, FrameInfo{kGray8, 64, 32});
+  for (const auto& object : known->all<metadata::Detection>()) found.push_back(*object.value);
+  return found;
+}
+
+/// Branches that cut or turn their pictures tell of places in the picture that they were cut or turned from.
+TEST(GstTurn, PlacesFoundInABranchComeBack) {
+  const std::pair<const char*, metadata::Box> all[] = {
+      {"tenonconvert crop-x=16 crop-y=8 crop-width=32 crop-height=16 width=64 height=32", {16.5f, 9, 21.5f, 14}},
+      {"tenonturn degrees=90", {2, 21, 12, 31}},
+      {"tenonturn flip=horizontal ! videoscale ! video/x-raw,width=32,height=16", {42, 4, 62, 24}}};
+  for (const auto& [branch, box] : all) {
+    Line line(
+        "videotestsrc num-buffers=5 ! video/x-raw,format=GRAY8,width=64,height=32 ! tee name=t t. ! queue ! "
+        "tenonaggregate name=a ! fakesink name=end t. ! queue ! " +
+        std::string(branch) + " ! tenonmarking ! a.");
+    Arrivals<std::vector<metadata::Detection>> arrived(line, "end", &objects_in);
+    ASSERT_EQ(line.run(), "") << branch;
+    ASSERT_EQ(arrived.all().size(), 5u);
+    for (const auto& objects : arrived.all()) {
+      ASSERT_EQ(objects.size(), 1u) << branch;
+      EXPECT_EQ(objects[0].box, box) << branch;
+    }
+  }
 }
 
 }  // namespace turn_test

@@ -101,6 +101,8 @@ def differences(section, found, page):
     rows = {row["name"]: row for row in section["row"]}
     if "qos" not in rows:
         found.pop("qos", None)  # DL Streamer's element is a bin, which has none; here a base class has it.
+    for name in section.get("besides", []):
+        found.pop(name, None)  # The base class here has them; DL Streamer's element has another one.
     for name in sorted(set(found) - set(rows)):
         yield f"{page}: {name} is in no row"
     for name in sorted(set(rows) - set(found)):

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/bindings/gstreamer/testing/test_elements.hpp>
+#include <tenon/frameworks/gstreamer/metadata.hpp>
 #ifdef TEST_HAS_MQTT
 #include <tenon/elements/mqtt/testing/broker.hpp>
 #endif
@@ -454,6 +456,44 @@ TEST_F(GvaLines, FramesPerSecondAreCounted) {
   EXPECT_THAT(told, HasSubstr("number-streams=1, per-stream="));
   EXPECT_THAT(told, HasSubstr("std dev interval: "));
   EXPECT_THAT(told, HasSubstr("FpsCounter(overall "));
+}
+
+TEST_F(GvaLines, AThrottleDelaysFrames) {
+  const auto seconds = [](const std::string& throttle) {
+    Line line("videotestsrc num-buffers=11 ! video/x-raw,width=16,height=16 ! " + throttle +
+              " ! fakesink name=end sync=false");
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(line.run(), "");
+    EXPECT_EQ(stat(line.element("t").get(), "frames-out"), 11u);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  EXPECT_GE(seconds("gvafpsthrottle name=t target-fps=50"), 0.19)
+      << "ten waits of 20 ms, less what a first one may be early";
+  EXPECT_NO_FATAL_FAILURE(seconds("gvafpsthrottle name=t"));
+}
+
+TEST_F(GvaLines, SourcesPassOneModelAndPart) {
+  const auto source = [](const char* rate, const char* pad) {
+    return std::string(" videotestsrc num-buffers=8 ! video/x-raw,width=64,height=48,framerate=") + rate + " ! " + pad;
+  };
+  // Their times differ; a turn takes one of each all the same.
+  Line line(
+      "gvastreammux name=m max-fps=30 ! queue ! gvaattachroi ! identity name=i ! gvastreamdemux name=d max-fps=30 "
+      "d.src_0 ! queue ! "
+      "fakesink name=a async=false d.src_1 ! queue ! fakesink name=b async=false" +
+      source("30/1", "m.sink_0") + source("10/1", "m.sink_1"));
+  std::vector<std::uint64_t> order;
+  const auto note = [](GstPad*, GstPadProbeInfo* info, gpointer data) {
+    const auto known = gs::read_metadata(GST_PAD_PROBE_INFO_BUFFER(info), FrameInfo{kI420, 64, 48});
+    static_cast<std::vector<std::uint64_t>*>(data)->push_back(known->first<metadata::Source>()->stream);
+    return GST_PAD_PROBE_OK;
+  };
+  const auto between = line.element("i");
+  const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(between.get(), "sink"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, note, &order, nullptr);
+  ASSERT_EQ(line.run(), "");
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(stat(line.element("d").get(), "frames-out"), 16u);
 }
 
 TEST_F(GvaLines, WhatHasNoEffectIsToldOnce) {

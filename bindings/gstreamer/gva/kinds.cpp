@@ -130,6 +130,12 @@ Texts for_aggregate(const std::string&, const Texts& given) {
   return {{"max_delay_ms", std::to_string(std::clamp<unsigned long long>(latency / 1'000'000, 1, most))}};
 }
 
+/// 0 frames per second are all of them.
+Texts for_throttle(const std::string&, const Texts& given) {
+  const double per_second = std::strtod(value_or(given, "target-fps", "0").c_str(), nullptr);
+  return {{"how", "wait"}, {"fps", elements::to_text(per_second > 0 ? std::max(per_second, 0.001) : 1e6)}};
+}
+
 /// The element has DL Streamer's names, with underscores, and compares with the picture before as its does.
 Texts for_motion(const std::string& owner, const Texts& given) {
   Texts made{{"learning", "1"}};
@@ -207,7 +213,8 @@ std::map<std::string, Behind> all_behind() {
                                     {"gvainference", infer("full-frame", {{"decode", "none"}})},
                                     {"gvatrack", {"track", &for_track}},
                                     {"gvamotiondetect", {"motion", &for_motion}},
-                                    {"gvametaaggregate", {"aggregate", &for_aggregate}}};
+                                    {"gvametaaggregate", {"aggregate", &for_aggregate}},
+                                    {"gvafpsthrottle", {"throttle", &for_throttle}}};
   Behind detect = infer("full-frame", {});
   detect.translate = [base = detect.translate](const std::string& owner, const Texts& given) {
     Texts made = base(owner, given);
@@ -220,6 +227,7 @@ std::map<std::string, Behind> all_behind() {
   all["gvaattachroi"].make = &make_regions;
   all["gvaanalytics"].make = &make_analytics;
   all["gvametaconvert"] = all["gvametapublish"] = all["gvafpscounter"] = {};
+  all["gvastreammux"] = all["gvastreamdemux"] = {};
   return all;
 }
 

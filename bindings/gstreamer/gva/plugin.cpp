@@ -9,6 +9,7 @@
 
 #include <tenon/bindings/gstreamer/gva/gva.hpp>
 #include <tenon/bindings/gstreamer/host.hpp>
+#include <tenon/bindings/gstreamer/streams.hpp>
 #include <tenon/core/version.hpp>
 #include <tenon/elements/registry.hpp>
 
@@ -23,6 +24,8 @@ GType type_of(Kind& kind) {
   if (name == "gvametaconvert") return meta_convert_type(kind);
   if (name == "gvametapublish") return meta_publish_type(kind);
   if (name == "gvafpscounter") return fps_counter_type(kind);
+  if (name == "gvastreammux") return stream_mux_type(kind);
+  if (name == "gvastreamdemux") return stream_demux_type(kind);
   return filter_type(kind);
 }
 

@@ -215,15 +215,21 @@ class Recording final : public elements::Sink, Alive {
   }
   void write(std::uint32_t, const Frame& frame) override {
     fail("write");
+    if (is_interrupted_) throw Error(Code::kCancelled, "recording: interrupted");
     ++seen.frames;
     if (const auto known = metadata::find(frame))
       seen.detections += static_cast<int>(known->all<metadata::Detection>().size());
   }
-  void end(std::uint32_t) override { ++seen.ends; }
+  void end(std::uint32_t) override {
+    ++seen.ends;
+    fail("end");
+  }
   void finish() override {
     ++seen.finishes;
     fail("finish");
   }
+  void interrupt() noexcept override { is_interrupted_ = true; }
+  void resume() override { is_interrupted_ = false; }
 
  private:
   void fail(const char* where) const {
@@ -231,6 +237,7 @@ class Recording final : public elements::Sink, Alive {
   }
   const std::string fail_in_;
   const std::int64_t alignment_;
+  std::atomic<bool> is_interrupted_{false};
 };
 
 template <typename T>

@@ -13,6 +13,7 @@ void add_cache(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_elements(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_gpu_env(CLI::App& app);
 void add_matrix(CLI::App& app);
 void add_migrate(CLI::App& app);
 void add_npu_env(CLI::App& app);

@@ -224,6 +224,21 @@ TEST_F(PipelineCommand, ErrorsNameTheElementAndTheRemedy) {
   expect_one_message(tool("pipeline open.json"), "end with a sink, for example 'null'");
 }
 
+TEST_F(PipelineCommand, WhatDoesNotFitIsAMistakeOfTheCaller) {
+  write(
+      "crop.json",
+      R"({"nodes": [{"element": "test", "parameters": {"frames": 3}}, {"element": "convert", "parameters": {"crop_x": 5000}},
+                      {"element": "null"}]})");
+  const Outcome crop = tool("pipeline -q crop.json");
+  expect_one_message(crop, "does not lie in a picture of 640x480");
+  EXPECT_EQ(crop.status, 65);
+  write("record.json", R"({"nodes": [{"element": "test", "parameters": {"frames": 3}},
+                                     {"element": "record", "parameters": {"path": "{number}.mkv"}}]})");
+  const Outcome record = tool("pipeline -q record.json");
+  expect_one_message(record, "keep_s=10");
+  EXPECT_EQ(record.status, 65);
+}
+
 TEST_F(PipelineCommand, AFailureIsThatOfTheElementThatRefuses) {
   write("refused.json",
         R"({"nodes": [{"element": "test", "name": "camera", "parameters": {"frames": 3}}, {"element": "identity"},

@@ -69,6 +69,22 @@ TEST_F(Seeing, QueryNamesTheNodeThatADeviceLacksAndWhy) {
   EXPECT_NE(text.find("REFERENCE runs 3 of 4 nodes"), std::string::npos) << text;
 }
 
+TEST_F(Seeing, PicturesReachModelsOfOpenExtentsAndWithoutABatch) {
+  // Exporters leave batch, height and width open ("dynamic"), or the batch out; the proof of the way into the model has them, too.
+  for (const PartialShape& input : {PartialShape{-1, 3, -1, -1}, PartialShape{1, 3, -1, -1}, PartialShape{3, 8, 16},
+                                    PartialShape{3, -1, -1}, PartialShape{-1, -1, -1, 3}, PartialShape{1, 3, 8, 16}}) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, input);
+    const auto relu = make_node("Relu", 1, {x}, {}, "out");
+    serialize(Model(OutputVector{relu}, ParameterVector{x}, "m"), folder / "m.xml");
+    const Outcome done =
+        tool("run '" + model("demo.mp4") + "' -m m.xml --fact input_size=8,16 --fact scale_values=255 " +
+             "--max-frames 2 --no-compare --quiet --report r.json");
+    ASSERT_EQ(done.status, 0) << input.to_string() << done.err;
+    const json report = json::parse(text_of(file("r.json")));
+    EXPECT_EQ(report["hops"].back()["proof"], "proved") << input.to_string() << report["hops"].back().dump(1);
+  }
+}
+
 TEST_F(Seeing, QuerySaysWhatIsKnownAndFromWhere) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 4, 4});
   const auto rows = op::v0::Constant::create(element::f32, Shape{1, 300, 6}, {0.0f});

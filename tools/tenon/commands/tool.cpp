@@ -34,12 +34,16 @@ constexpr const char* kExamples =
     "  tenon migrate src              what a project for OpenVINO or DL Streamer uses, and the lines to change\n"
     "  tenon npu-env -- benchmark_app -m m.xml -d NPU   any program on the software NPU\n"
     "  tenon va-env -- ffmpeg -hwaccel vaapi ...        any program on the software VA-API driver\n"
+    "  tenon gpu-env -- benchmark_app -m m.xml -d GPU   any program on a software GPU\n"
     "  tenon COMMAND --help           all options of one command\n";
 
 /// Statuses follow sysexits where one fits, so that scripts can tell a wrong call from a wrong input.
 int status_of(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
+    case Code::kOutOfRange:
+    case Code::kFailedPrecondition:
+    case Code::kDataLoss:
       return 65;
     case Code::kNotFound:
       return 66;
@@ -78,6 +82,7 @@ int main(int argc, const char* const* argv) {
   add_cache(app);
   add_npu_env(app);
   add_va_env(app);
+  add_gpu_env(app);
   add_migrate(app);
   const SignalCleanup cleanup;
   try {

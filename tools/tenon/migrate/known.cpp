@@ -41,6 +41,7 @@ Known read(const char* text) {
     known.names.emplace(name, kind.get<std::string>());
     if (kind == "method") known.methods.insert(name.substr(name.rfind(':') + 1));
   }
+  for (const auto& name : table.at("in_macros")) known.methods.insert(name.get<std::string>());
   for (const auto& [text_of_key, name] : table.at("keys").items()) known.keys.emplace(text_of_key, name);
   for (const json& each : table.at("components"))
     known.components.push_back({each.at("name"), each.value("reason", ""), each.value("there", false)});

@@ -45,12 +45,15 @@ class Names:
         self.kinds = {}  # Qualified name: "class", "enum", "value", "function", "method", "type", "variable", "macro".
         self.keys = {}   # Text of a property: qualified name.
         self.closed = set()  # Classes that none derives from: templates, and final ones.
+        self.in_macros = set()  # Methods that macros declare in classes.
 
     def read(self, path):
         text = path.read_text(errors="replace")
         for name in re.findall(r"^#\s*define\s+((?:OPENVINO|OV)_\w+)", text, re.M):
             if not name.startswith("OV_TENON") and not name.endswith(("_H", "_HPP")):
                 self.kinds.setdefault(name, "macro")
+        for body in re.findall(r"^#\s*define\b(?:.*\\\n)*.*", text, re.M):
+            self.in_macros.update(re.findall(r"\b([a-z]\w*)\(\)(?: const)?(?: \w+)? \{", body))
         self.words, self.at = tokens(text), 0
         self.scope([], "namespace", True)
 
@@ -245,6 +248,7 @@ def table(path, generated):
     absent = absent_headers_of(entry)
     result = {"api": here.name, "title": entry["title"], "namespace": entry["namespace"], "headers": sorted(headers), "begins": entry["headers"],
               "absent_headers": dict(sorted(absent.items())), "names": dict(sorted(names.kinds.items())), "keys": dict(sorted(names.keys.items())),
+              "in_macros": sorted(names.in_macros),
               "absent": entry.get("absent", []), "differs": entry.get("differs", []), "components": entry.get("component", []),
               "use": entry["use"], "page": entry["page"]}
     inside = entry["namespace"] + "::"
@@ -306,6 +310,8 @@ def use(api, generated, original):
         if original and name not in theirs.kinds or not (name.startswith(entry["namespace"] + "::") or kind == "macro"):
             continue
         closed = parent in names.closed or parent in theirs.closed
+        # What a program is compiled for, and in which language.
+        closed |= name.startswith(("OPENVINO_ARCH_", "OPENVINO_CPP_VER_AT_LEAST_"))
         # Some of the original's are private.
         closed |= bool(original) and parent == "ov::Model" and last in ("get_rt_info", "has_rt_info")
         closed |= bool(original) and parent == "ov::op::util::SubGraphOp" and last in ("get_function", "set_function")
@@ -322,7 +328,7 @@ def use(api, generated, original):
         else:
             print(f"namespace use{count} {{ using {name}; }}")
     print("int main() {}")
-    print(f"{count} names; {left_out} more: members of templates and of final classes", file=sys.stderr)
+    print(f"{count} names; {left_out} more: members of templates and of final classes, and what depends on the machine", file=sys.stderr)
 
 
 def main():

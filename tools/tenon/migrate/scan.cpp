@@ -246,6 +246,7 @@ void scan_cmake(std::string_view text, const std::string& file, std::vector<Foun
     for (Found& each : found) {
       bool named = false;
       for (const auto& [argument, number] : arguments) {
+        if (argument == "OPTIONAL_COMPONENTS") break;  // The project is built without them, too.
         // Components count after the name of their package alone: "Runtime" is anything's.
         const bool package =
             command == "find_package" && !arguments.empty() && arguments[0].first.find(each.known->title) == 0;

@@ -49,14 +49,21 @@ bool is_device_code(const std::string& reader) {
 
 /// The outputs for the pixels in `frame`, by the reference kernel into a tensor of its own.
 std::vector<float> expected_outputs(const Frame& frame, CompiledModel& compiled, const InputStageSpec& spec) {
-  InferRequest request = compiled.create_infer_request();
-  const Tensor input = request.get_input_tensor();
   const auto views = plane_views(spec, frame.planes());
   const Tensor written(spec.type, spec.target_shape());
   run_input_stage_reference(spec, std::span(views).first(spec.input_count()), written.data());
+  // The extents are the stage's, since those of the model may be open.
+  Shape shape = spec.target_shape();
+  const std::size_t row = spec.planar ? 2 : 1;
+  if (spec.transposed) std::swap(shape[row], shape[row + 1]);
+  const Tensor input(spec.type, shape);
   ByteStrides strides = input.byte_strides();
-  if (spec.transposed) std::swap(strides[spec.planar ? 2 : 1], strides[spec.planar ? 3 : 2]);
+  if (spec.transposed) std::swap(strides[row], strides[row + 1]);
   copy_strided(spec.type, spec.target_shape(), written.data(), written.byte_strides(), input.data(), strides);
+  const PartialShape& own = compiled.input().get_partial_shape();
+  if (own.rank().is_static() && own.size() + 1 == shape.size()) shape.erase(shape.begin());  // It has no batch.
+  InferRequest request = compiled.create_infer_request();
+  request.set_input_tensor(Tensor(spec.type, shape, input.data()));
   request.infer();
   return outputs_of(request, compiled);
 }

@@ -127,7 +127,7 @@ HopProof prove_written_over(FrameSource& source) {
 }
 
 HopProof prove(FrameSource& source, const Frame& last) {
-  if (source.kind() == FrameSource::Kind::kProcess)
+  if (source.kind() == FrameSource::Kind::kProcess || source.kind() == FrameSource::Kind::kNode)
     return {Proof::kClaimed, "another process writes the frames, and lets no reader write to them"};
   if (source.kind() != FrameSource::Kind::kFile) return prove_written_over(source);
   if (source.decodes_by_va()) return prove_surface_of(source, last);

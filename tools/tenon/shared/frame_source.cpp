@@ -45,8 +45,15 @@ bool is_socket(const std::string& input) {
   return input.starts_with("ipc:") && !std::filesystem::exists(input, none);
 }
 
+/// "pipewire:camera": a video node of PipeWire.
+bool is_node(const std::string& input) {
+  std::error_code none;
+  return input.starts_with("pipewire:") && !std::filesystem::exists(input, none);
+}
+
 Kind kind_of(const std::string& input) {
   if (is_socket(input)) return Kind::kProcess;
+  if (is_node(input)) return Kind::kNode;
   if (is_launch_line(input)) return Kind::kLaunchLine;
 #ifdef TENON_HAS_CAMERAS
   if (v4l2::gives_pictures(input)) return Kind::kCamera;
@@ -99,17 +106,23 @@ Given camera_settings(const SourceOptions& options, std::size_t buffers) {
 }
 
 /// @errors kUnavailable: the message says what is missing.
-void check_gstreamer() {
+void check_module(const char* element, const std::string& module, const std::string& what,
+                  const std::string& packages) {
   try {
-    elements::find_element("gst_source");
+    elements::find_element(element);
   } catch (const Error&) {
-    std::string why = "this build has no libtenon_elements_gstreamer.so";
+    std::string why = "this build has no libtenon_elements_" + module + ".so";
     for (const elements::AbsentElements& absent : elements::absent_elements())
-      if (absent.module == "gstreamer") why = absent.reason;
-    throw Error(Code::kUnavailable, "GStreamer launch lines: the tool runs without GStreamer: " + why +
-                                        "; Debian has it in libgstreamer1.0-0, gstreamer1.0-plugins-base and "
-                                        "gstreamer1.0-plugins-good");
+      if (absent.module == module) why = absent.reason;
+    throw Error(Code::kUnavailable, what + ": " + why + "; Debian has it in " + packages);
   }
+}
+void check_gstreamer() {
+  check_module("gst_source", "gstreamer", "GStreamer launch lines: the tool runs without GStreamer",
+               "libgstreamer1.0-0, gstreamer1.0-plugins-base and gstreamer1.0-plugins-good");
+}
+void check_pipewire() {
+  check_module("pipewire", "pipewire", "PipeWire's video nodes: the tool runs without PipeWire", "libpipewire-0.3-0");
 }
 
 elements::NodeSpec node_of(const SourceOptions& options, Kind kind, std::size_t camera_buffers) {
@@ -121,6 +134,9 @@ elements::NodeSpec node_of(const SourceOptions& options, Kind kind, std::size_t 
       return {"camera", "", camera_settings(options, camera_buffers)};
     case Kind::kProcess:
       return {"ipc", "", {{"socket", options.input}}};
+    case Kind::kNode:
+      check_pipewire();
+      return {"pipewire", "", {{"node", options.input}}};
     case Kind::kFile:
       break;
   }
@@ -215,7 +231,7 @@ std::optional<Frame> FrameSource::read(Deadline deadline) {
   if (!frame) return frame;
   note(*frame);
   const bool is_surface = kind_ == Kind::kFile && decodes_by_va();
-  if (!is_surface && kind_ != Kind::kLaunchLine && kind_ != Kind::kProcess) return frame;
+  if (!is_surface && kind_ != Kind::kLaunchLine && kind_ != Kind::kProcess && kind_ != Kind::kNode) return frame;
   if (is_surface) surface_ = *frame;
   router_.add(frame->plane(0).context());
   MapOptions map;

@@ -44,7 +44,7 @@ elements::NodeSpec source_node(const SourceOptions& options);
 class FrameSource {
  public:
   /// The element that reads the input.
-  enum class Kind : std::uint8_t { kFile, kCamera, kLaunchLine, kProcess };
+  enum class Kind : std::uint8_t { kFile, kCamera, kLaunchLine, kProcess, kNode };
 
   /// @errors as the element's; kInvalidArgument: a camera's settings for another input; kUnavailable: no GStreamer.
   explicit FrameSource(SourceOptions options);

@@ -225,9 +225,11 @@ class WebServer::State {
         states.push_back(
             {one.socket.get(), static_cast<short>(one.phase == Connection::Phase::kAnswer ? POLLOUT : POLLIN), 0});
       ::poll(states.data(), states.size(), wait_ms());
+      const Deadline polled = Clock::now();
       auto state = states.begin() + 2;
       for (auto one = connections_.begin(); one != connections_.end(); ++state) {
-        const bool goes_on = Clock::now() < one->deadline && (state->revents == 0 || serve(*one));
+        // A request that came in time may have waited, or come, while other clients were served: it is looked at before its time counts.
+        const bool goes_on = state->revents == 0 ? polled < one->deadline : serve(*one) && Clock::now() < one->deadline;
         one = goes_on ? std::next(one) : connections_.erase(one);
       }
       if (states[1].revents != 0) accept_all();

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tenon/core/fd.hpp>
@@ -28,6 +29,10 @@ class WebServerLimits : public ::testing::Test {
  protected:
   WebServerLimits() {
     server_->on("/long", [](const std::string&) { return WebAnswer{200, "text/plain", std::string(32 << 20, 'x')}; });
+    server_->on("/slow", [](const std::string&) {
+      std::this_thread::sleep_for(3200ms);  // Longer than a request may take to come.
+      return WebAnswer{200, "text/plain", ""};
+    });
     server_->on_change("POST", "/changes", [](const std::string&, const std::string& body) {
       return WebAnswer{200, "text/plain", std::to_string(body.size())};
     });
@@ -54,6 +59,9 @@ class WebServerLimits : public ::testing::Test {
   std::string answer_to(const std::string& text) const {
     const UniqueFd socket = connected();
     send(socket, text);
+    return answer_on(socket);
+  }
+  static std::string answer_on(const UniqueFd& socket) {
     std::string answer;
     std::array<char, 4096> part;
     for (ssize_t size = 0; (size = ::recv(socket.get(), part.data(), part.size(), 0)) > 0;)
@@ -78,6 +86,14 @@ TEST_F(WebServerLimits, RequestsHaveASize) {
   EXPECT_THAT(answer_to("POST /changes HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(answer_to("POST /changes HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), StartsWith("HTTP/1.1 400"))
       << "a length that is not known";
+}
+
+TEST_F(WebServerLimits, RequestsThatCameInTimeWaitForOthers) {
+  const UniqueFd slow = connected(), waits = connected();
+  EXPECT_THAT(answer_to("GET /none HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404")) << "both are accepted before it";
+  send(slow, "GET /slow HTTP/1.1\r\n\r\n");
+  send(waits, "GET /none HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(answer_on(waits), StartsWith("HTTP/1.1 404"));
 }
 
 TEST_F(WebServerLimits, ItEndsAtOnceWhateverClientsDo) {

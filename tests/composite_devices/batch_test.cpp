@@ -107,8 +107,14 @@ TEST_F(Batch, ModelsWithoutItemsRunAsTheyAre) {
   }
 }
 
+TEST_F(Batch, ADeviceWithoutABestSizeRunsRequestsAlone) {
+  auto model = core.compile_model(relu_model(), "BATCH:TEMPLATE");
+  EXPECT_NO_THROW(model.create_infer_request().infer());
+  EXPECT_THROW(model.get_property(auto_batch_timeout.name()), Error);
+}
+
 TEST_F(Batch, ItsListIsOneDeviceAndANumber) {
-  for (const char* name : {"BATCH", "BATCH:GATED", "BATCH:GATED(0)", "BATCH:GATED(x)", "BATCH:GATED(2),CPU(2)",
+  for (const char* name : {"BATCH", "BATCH:GATED)", "BATCH:GATED(0)", "BATCH:GATED(x)", "BATCH:GATED(2),CPU(2)",
                            "BATCH:(2)", "BATCH:GATED(2", "BATCH:GATED(99999)"})
     EXPECT_THAT(error_of([&] { core.compile_model(relu_model(), name); }).what(), HasSubstr("BATCH:GPU(4)")) << name;
   EXPECT_THAT(error_of([&] { core.compile_model(relu_model(), "BATCH:NONE(2)"); }).what(), HasSubstr("NONE"));

@@ -318,7 +318,7 @@ TEST_P(EdgeTest, SeesWhatIsWrittenUntilAPoint) {
   }
 }
 
-TEST_P(EdgeTest, AFailedWriterIsHeardByWhoeverMaps) {
+TEST_P(EdgeTest, AnErrorOfTheWriterReachesEveryReader) {
   if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
   const auto known = router();
   const Tensor source = make();
@@ -401,7 +401,7 @@ TEST_P(EdgeTest, NativeFailure) {
       adapter->fail_native_call(0);
       EXPECT_EQ(threw, failed) << adapter->name() << " call " << n;
       if (!failed) break;
-      EXPECT_FALSE(take_census().has_more_than(with_source))
+      EXPECT_FALSE(leaves_more_than(with_source))
           << adapter->name() << " call " << n << " failed and something was left behind";
       EXPECT_EQ(content(edge.map(source, target, options)), pattern(source.size_bytes(), 6))
           << "after the failure, mapping must work";

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <future>
 #include <sstream>
 #include <thread>
 
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/platform/files.hpp>
 #include <tenon/graph/exec_model_info.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/device_conformance/allocation_count.hpp>
@@ -25,12 +25,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 bool is_composite(const std::string& name) { return name.find(':') != std::string::npos; }
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
-}
 
 std::shared_ptr<op::v0::Constant> constant(const Shape& shape, unsigned seed) {
   return std::make_shared<op::v0::Constant>(noise(shape, seed));
@@ -305,10 +299,10 @@ TEST_P(DeviceConformance, NothingPilesUp) {
     request.wait();
   };
   cycle();
-  const std::size_t before = open_descriptors();
+  const std::size_t before = platform::open_descriptor_count();
   const std::int64_t live = live_allocations();
   for (int i = 0; i < 10; ++i) cycle();
-  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(platform::open_descriptor_count(), before);
   // Objects whose last reference a worker held are freed a moment later.
   for (int i = 0; i < 200 && live_allocations() - live >= 100; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/error.hpp>
@@ -35,6 +36,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr unsigned kPatience_s = 30;
+constexpr long kMostNativeCalls = 1 << 14;
 
 struct Options {
   std::string work, kind;
@@ -67,19 +69,23 @@ bool counts_bytes = true;
 
 /// What a process has.
 struct Census {
-  std::size_t descriptors = 0, threads = 0, bytes = 0;
+  std::size_t descriptors = 0, threads = 0, bytes = 0, handles = 0;
 };
-Census take_census() {
+Census take_census(const Work& work) {
   tenon::drain_deferred(tenon::Clock::now() + 5s);
   const struct mallinfo2 heap = ::mallinfo2();
-  return {entries_of("/proc/self/fd"), entries_of("/proc/self/task"), counts_bytes ? heap.uordblks + heap.hblkhd : 0};
+  return {entries_of("/proc/self/fd"), entries_of("/proc/self/task"), counts_bytes ? heap.uordblks + heap.hblkhd : 0,
+          work.handles()};
 }
 /// The census as soon as it is no more than `before`, else after a second: threads end a moment after they are joined.
-Census settled_census(const Census& before) {
-  Census now = take_census();
-  for (int i = 0; i < 100 && (now.descriptors > before.descriptors || now.threads > before.threads); ++i) {
+Census settled_census(const Work& work, const Census& before) {
+  Census now = take_census(work);
+  const auto has_more = [&] {
+    return now.descriptors > before.descriptors || now.threads > before.threads || now.handles > before.handles;
+  };
+  for (int i = 0; i < 100 && has_more(); ++i) {
     std::this_thread::sleep_for(10ms);
-    now = take_census();
+    now = take_census(work);
   }
   return now;
 }
@@ -110,8 +116,23 @@ bool names(const std::exception& error, CallKind kind, const std::string& functi
       return any_of({"descriptor", "too many open files"});
     case CallKind::kThread:
       return any_of({"thread"});
+    case CallKind::kOpenCl:
+    case CallKind::kNative:
+      return false;  // The native call was asked for above.
   }
   return false;
+}
+
+void begin_watch(const Work& work, CallKind kind, long number) {
+  if (kind == CallKind::kNative) return work.fail_native(number);
+  watch_calls(kind, number);
+}
+/// @return the function that failed; empty: the call was not reached.
+std::string end_watch(const Work& work, CallKind kind) {
+  if (kind != CallKind::kNative) return unwatch_calls().failed;
+  const bool has_failed = work.native_failed();
+  work.fail_native(0);
+  return has_failed ? "a native call" : "";
 }
 
 /// What became of one try. Empty: it went well.
@@ -123,17 +144,17 @@ Outcome try_once(const Work& work, CallKind kind, long number) {
   Outcome outcome;
   std::optional<std::string> unnamed;
   ::alarm(kPatience_s);
-  watch_calls(kind, number);
+  begin_watch(work, kind, number);
   std::string function;
   try {
     work.run();
-    function = unwatch_calls().failed;
+    function = end_watch(work, kind);
   } catch (const std::exception& error) {
-    function = unwatch_calls().failed;
+    function = end_watch(work, kind);
     outcome.threw = true;
     if (function.empty() || !names(error, kind, function)) unnamed = tenon::describe(error);
   } catch (...) {
-    function = unwatch_calls().failed;
+    function = end_watch(work, kind);
     outcome.threw = true;
     unnamed = "no std::exception";
   }
@@ -162,23 +183,24 @@ void tell(const Work& work, CallKind kind, long number, const std::string& harm,
 
 /// What each of several rounds leaves at least.
 struct Growth {
-  std::size_t descriptors = SIZE_MAX, threads = SIZE_MAX, bytes = SIZE_MAX;
+  std::size_t descriptors = SIZE_MAX, threads = SIZE_MAX, bytes = SIZE_MAX, handles = SIZE_MAX;
   bool is_more_than(const Growth& other) const {
-    return descriptors > other.descriptors || threads > other.threads || bytes > other.bytes;
+    return descriptors > other.descriptors || threads > other.threads || bytes > other.bytes || handles > other.handles;
   }
 };
 template <typename Round>
-Growth growth_of(const Round& round) {
+Growth growth_of(const Work& work, const Round& round) {
   constexpr int kRounds = 12;
   const auto more = [](std::size_t from, std::size_t to) { return to > from ? to - from : 0; };
   Growth growth;
-  Census last = take_census();
-  for (int i = 0; i < kRounds && growth.is_more_than({0, 0, 0}); ++i) {
+  Census last = take_census(work);
+  for (int i = 0; i < kRounds && growth.is_more_than({0, 0, 0, 0}); ++i) {
     round();
-    const Census now = settled_census(last);
+    const Census now = settled_census(work, last);
     growth = {std::min(growth.descriptors, more(last.descriptors, now.descriptors)),
               std::min(growth.threads, more(last.threads, now.threads)),
-              std::min(growth.bytes, more(last.bytes, now.bytes))};
+              std::min(growth.bytes, more(last.bytes, now.bytes)),
+              std::min(growth.handles, more(last.handles, now.handles))};
     last = now;
   }
   return growth;
@@ -187,23 +209,25 @@ Growth growth_of(const Round& round) {
 /// What is more after than before, in words; empty: nothing. What is more once is kept; a leak grows with each failure, and more than
 /// without one.
 std::string more_than(const Census& before, const Work& work, CallKind kind, long number) {
-  const Census after = settled_census(before);
-  if (after.descriptors <= before.descriptors && after.threads <= before.threads && after.bytes <= before.bytes)
+  const Census after = settled_census(work, before);
+  if (after.descriptors <= before.descriptors && after.threads <= before.threads && after.bytes <= before.bytes &&
+      after.handles <= before.handles)
     return {};
-  const Growth failing = growth_of([&] { (void)try_once(work, kind, number); });
-  if (!failing.is_more_than({0, 0, 0})) return {};
-  const Growth plain = growth_of([&] {
+  const Growth failing = growth_of(work, [&] { (void)try_once(work, kind, number); });
+  if (!failing.is_more_than({0, 0, 0, 0})) return {};
+  const Growth plain = growth_of(work, [&] {
     work.run();
     work.run();
   });
   if (!failing.is_more_than(plain)) return {};
   return "each failure leaves " + std::to_string(failing.descriptors) + " descriptors, " +
-         std::to_string(failing.threads) + " threads, " + std::to_string(failing.bytes) + " bytes";
+         std::to_string(failing.threads) + " threads, " + std::to_string(failing.handles) + " handles, " +
+         std::to_string(failing.bytes) + " bytes";
 }
 
 /// In this process.
 void try_call(const Work& work, CallKind kind, long number, Counts& counts) {
-  const Census before = take_census();
+  const Census before = take_census(work);
   const Outcome outcome = try_once(work, kind, number);
   if (!outcome.was_reached) {
     if (!outcome.harm.empty()) tell(work, kind, number, outcome.harm, counts);
@@ -211,9 +235,8 @@ void try_call(const Work& work, CallKind kind, long number, Counts& counts) {
   }
   ++counts.tried;
   counts.threw += outcome.threw;
-  if (!outcome.harm.empty()) return tell(work, kind, number, outcome.harm, counts);
-  if (const std::string more = more_than(before, work, kind, number); !more.empty())
-    tell(work, kind, number, more, counts);
+  const std::string harm = outcome.harm.empty() ? more_than(before, work, kind, number) : outcome.harm;
+  if (!harm.empty()) tell(work, kind, number, harm, counts);
 }
 
 /// In a process of its own, where nothing has been done yet.
@@ -241,8 +264,25 @@ void try_first_call(const Work& work, CallKind kind, long number, Counts& counts
     std::cout << "HARM " << work.name << " " << name_of(kind) << " " << number << ": the process ended" << std::endl;
 }
 
+/// A framework's probe tells whether the n-th call was reached, and no more.
+long count_native_calls(const Work& work) {
+  const auto is_reached = [&](long number) { return try_once(work, CallKind::kNative, number).was_reached; };
+  long reached = 0, above = 1;
+  while (above < kMostNativeCalls && is_reached(above)) reached = std::exchange(above, above * 2);
+  while (above - reached > 1) {
+    const long middle = reached + (above - reached) / 2;
+    (is_reached(middle) ? reached : above) = middle;
+  }
+  return reached;
+}
+
 /// The calls that are tried: one for each place of the code, in an order that is spread over all of them.
 std::vector<long> calls_of(const Work& work, CallKind kind) {
+  if (kind == CallKind::kNative) {
+    std::vector<long> all(static_cast<std::size_t>(count_native_calls(work)));
+    std::iota(all.begin(), all.end(), 1);
+    return all;
+  }
   watch_sites(kind);
   work.run();
   (void)unwatch_calls();

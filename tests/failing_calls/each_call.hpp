@@ -20,6 +20,11 @@ struct Work {
                                  CallKind::kFile, CallKind::kDescriptor, CallKind::kThread};
   /// What is done once in a process: each failure has a process of its own, forked before this one has threads.
   bool is_first = false;
+  /// Handles of drivers that are alive.
+  std::function<std::size_t()> handles = [] { return std::size_t{0}; };
+  /// For CallKind::kNative: makes the n-th native call from now on fail (0: none), and says whether it has failed since.
+  std::function<void(long)> fail_native = {};
+  std::function<bool()> native_failed = {};
 };
 
 /// The main function of a program of such work:

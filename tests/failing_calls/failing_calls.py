@@ -5,12 +5,13 @@
     failing_calls.py PROGRAM [--seconds S] [--only WORK] [--kind KIND]
 
 With --seconds the time is divided among all work, calls are taken from all over it, and of what they leave bytes are not counted; a crash or
-a hang leaves the rest of that work untried, and work that needs a process for each call (first_...) is left out. If there are more than eight works and TENON_QUARTER is set, as
-in CI, that quarter of them is taken: starting a process for each takes longer than its calls. Without --seconds each call is tried, and the
+a hang leaves the rest of that work untried, and work that needs a process for each call (first_...) is left out. If there are more than eight works and TENON_EIGHTH is set, as
+in CI, that eighth of them is taken: starting a process for each takes longer than its calls. Without --seconds each call is tried, and the
 program goes on behind a call that ended it.
 """
 import argparse
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -80,6 +81,16 @@ def run(program, work, kind, seconds):
     return all_tried
 
 
+def environment(program):
+    """Where a program of a build tree finds modules, models, the layer whose calls fail and the software NPU; what is set already stays."""
+    lib = pathlib.Path(program).resolve().parent.parent / "lib"
+    found = {"TENON_DEVICE_PATH": lib, "TENON_ELEMENT_PATH": lib, "TENON_MODELS": pathlib.Path(__file__).resolve().parents[2] / "models",
+             "OPENCL_LAYERS": lib / "libtenon_failing_opencl.so", "ZE_ENABLE_ALT_DRIVERS": lib / "libze_tenon_npu.so"}
+    for name, path in found.items():
+        if path.exists():
+            os.environ.setdefault(name, str(path))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -87,14 +98,15 @@ def main():
     parser.add_argument("--only", default=".*", help="a regular expression of works")
     parser.add_argument("--kind", default=".*", help="a regular expression of kinds")
     given = parser.parse_args()
+    environment(given.program)
     listed = subprocess.run([given.program, "list"], capture_output=True, text=True, timeout=600, check=True).stdout
     pairs = [line.split() for line in listed.splitlines()]
     pairs = [(work, kind) for work, kind in pairs if re.fullmatch(given.only, work) and re.fullmatch(given.kind, kind)]
     if given.seconds:
         pairs = [(work, "all") for work in dict.fromkeys(work for work, _ in pairs) if not work.startswith("first_")]
-        quarter = os.environ.get("TENON_QUARTER")
-        if quarter and len(pairs) > 8:
-            pairs = pairs[int(quarter)::4]
+        eighth = os.environ.get("TENON_EIGHTH")
+        if eighth and len(pairs) > 8:
+            pairs = pairs[int(eighth)::8]
     total = Tried()
     for work, kind in pairs:
         tried = run(given.program, work, kind, given.seconds / len(pairs))

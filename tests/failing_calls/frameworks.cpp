@@ -3,6 +3,7 @@
 // frameworks are those of the conformance suite.
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -13,6 +14,7 @@ namespace {
 
 using namespace tenon;
 using conformance::FrameworkUnderTest;
+using tenon_test::CallKind;
 using tenon_test::Work;
 
 void use(FrameworkUnderTest& framework) {
@@ -47,10 +49,18 @@ int main(int count, char** arguments) {
   for (const auto& each : conformance::all()) {
     FrameworkUnderTest& framework = *each;
     if (lists && !is_here(framework)) continue;
-    const auto work = [&framework] { use(framework); };
-    all.push_back({std::string(framework.name()), work});
-    all.push_back({"first_" + std::string(framework.name()), work});
-    all.back().is_first = true;
+    Work work{std::string(framework.name()), [&framework] { use(framework); }};
+    work.handles = [&framework] { return framework.live_objects(); };
+    if (framework.fail_native_call(0)) {
+      work.kinds.push_back(CallKind::kNative);
+      work.fail_native = [&framework](long number) { framework.fail_native_call(static_cast<std::size_t>(number)); };
+      work.native_failed = [&framework] { return framework.native_call_failed(); };
+    }
+    if (framework.name().find("opencl") != std::string_view::npos) work.kinds.push_back(CallKind::kOpenCl);
+    all.push_back(work);
+    work.name = "first_" + work.name;
+    work.is_first = true;
+    all.push_back(work);
   }
   return tenon_test::main_of(all, count, arguments);
 }

@@ -160,17 +160,10 @@ std::uint64_t hash_of(const Stack& stack) {
   return hash;
 }
 
-/// Whether this call is to fail. @param caller  The address that it returns to.
-[[gnu::noinline]] bool judge(const char* function, const void* caller) {
-  const Inside inside;
-  Owner owner = modules.owner(caller);
-  Stack stack;
+/// Counts a call. @return whether it is to fail. @param stack  Where it comes from; taken where it is needed and not there yet.
+bool count_call(const char* function, Stack& stack) {
   const bool keeps = watch.keeps_sites.load(std::memory_order_relaxed);
-  if (owner == Owner::kCxx || (owner == Owner::kTenon && keeps)) {
-    _Unwind_Backtrace(take_frame, &stack);
-    owner = first_owner(stack);
-  }
-  if (owner != Owner::kTenon) return false;
+  if (keeps && stack.depth == 0) _Unwind_Backtrace(take_frame, &stack);
   const long number = ++watch.count;
   if (keeps && number <= static_cast<long>(kMostSites))
     sites[static_cast<std::size_t>(number - 1)].store(hash_of(stack), std::memory_order_relaxed);
@@ -180,6 +173,18 @@ std::uint64_t hash_of(const Stack& stack) {
   watch.depth = stack.depth;
   watch.failed = function;
   return true;
+}
+
+/// Whether this call is to fail. @param caller  The address that it returns to.
+[[gnu::noinline]] bool judge(const char* function, const void* caller) {
+  const Inside inside;
+  Owner owner = modules.owner(caller);
+  Stack stack;
+  if (owner == Owner::kCxx || (owner == Owner::kTenon && watch.keeps_sites.load(std::memory_order_relaxed))) {
+    _Unwind_Backtrace(take_frame, &stack);
+    owner = first_owner(stack);
+  }
+  return owner == Owner::kTenon && count_call(function, stack);
 }
 
 inline bool fails(CallKind kind, const char* function, const void* caller) {
@@ -207,9 +212,16 @@ void begin(CallKind kind, long failing, bool keeps_sites) {
 }  // namespace
 
 const char* name_of(CallKind kind) {
-  constexpr std::array kNames{"new", "malloc", "map", "file", "descriptor", "thread"};
+  constexpr std::array kNames{"new", "malloc", "map", "file", "descriptor", "thread", "opencl", "native"};
   static_assert(kNames.size() == kCallKinds);
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+bool entry_point_fails(CallKind kind, const char* function) {
+  if (watch.kind.load(std::memory_order_relaxed) != static_cast<int>(kind) || is_inside) return false;
+  const Inside inside;
+  Stack stack;
+  return count_call(function, stack);
 }
 
 void watch_calls(CallKind kind, long failing) { begin(kind, failing, false); }

@@ -9,7 +9,7 @@
 
 namespace tenon_test {
 
-/// Kinds of calls. Those are counted that are made by a library of Tenon's, directly or through the C++ library.
+/// Kinds of calls. The system's are counted where they are made by a library of Tenon's, directly or through the C++ library.
 enum class CallKind : int {
   kNew,         ///< operator new in all its forms: std::bad_alloc, or null where the form says so.
   kMalloc,      ///< malloc, calloc, realloc, posix_memalign, aligned_alloc: ENOMEM.
@@ -17,9 +17,11 @@ enum class CallKind : int {
   kFile,        ///< open, openat, fopen, fdopen, opendir: EMFILE.
   kDescriptor,  ///< What makes other descriptors: eventfd, pipe2, socket, memfd_create, dup...: EMFILE.
   kThread,      ///< pthread_create: EAGAIN.
+  kOpenCl,      ///< OpenCL's entry points but those that release (opencl_layer.cpp): CL_OUT_OF_HOST_MEMORY.
+  kNative,      ///< The native calls of one framework, which its own probe makes fail (Work::native).
 };
-inline constexpr int kCallKinds = 6;
-/// "new", "malloc", "map", "file", "descriptor", "thread".
+inline constexpr int kCallKinds = 8;
+/// "new", "malloc", "map", "file", "descriptor", "thread", "opencl", "native".
 const char* name_of(CallKind kind);
 
 /// Begins to count the calls of a kind in all threads, and makes one of them fail. @param failing  From 1; 0: none.
@@ -31,6 +33,9 @@ struct WatchedCalls {
 };
 /// Ends that.
 WatchedCalls unwatch_calls();
+
+/// For layers between Tenon and a driver, of whose calls each counts: whether this one is to fail. @thread any.
+bool entry_point_fails(CallKind kind, const char* function);
 
 /// As watch_calls(kind, 0), and keeps for each call where it came from: a hash of the functions on the stack.
 void watch_sites(CallKind kind);

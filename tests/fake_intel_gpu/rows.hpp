@@ -32,7 +32,6 @@ using At = ov::Coordinate;
 #include <numeric>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "models.hpp"
@@ -129,21 +128,12 @@ inline api::Tensor tensor_of(const api::Shape& shape, const Floats& values) {
   std::memcpy(tensor.data(), values.data(), values.size() * sizeof(float));
   return tensor;
 }
-/// OpenVINO's copies and inferences may return before they are done (see the guide): both sides get the time.
-inline void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
-inline void run(api::InferRequest& request) {
-  request.infer();
-  settle();
-}
-inline void put(api::RemoteTensor tensor, const api::Tensor& from) {
-  tensor.copy_from(from);
-  settle();
-}
+inline void run(api::InferRequest& request) { request.infer(); }
+inline void put(api::RemoteTensor tensor, const api::Tensor& from) { tensor.copy_from(from); }
 inline void put(api::RemoteTensor tensor, const Floats& values) { put(tensor, tensor_of(tensor.get_shape(), values)); }
 inline Floats taken(const api::RemoteTensor& tensor) {
   api::Tensor back(api::element::f32, tensor.get_shape());
   tensor.copy_to(back);
-  settle();
   return floats_of(back);
 }
 inline std::string shape_text(const api::Shape& shape) {

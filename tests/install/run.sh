@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs a build tree, moves the installation, and uses it where neither build nor clone is visible: run.sh BUILD_DIR
+# Packs a build tree into CPack's archive, unpacks and moves that, and uses it where neither build nor clone is visible: run.sh BUILD_DIR
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 top=$(cd "$here/../.." && pwd -P)
 build=$(readlink -f "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cmake --install "$build" --prefix "$work/first" >"$work/install.log" 2>&1 || { tail "$work/install.log"; exit 1; }
-mv "$work/first" "$work/prefix"
+cpack --config "$build/CPackConfig.cmake" -G TGZ -B "$work/packed" >"$work/install.log" 2>&1 || { tail "$work/install.log"; exit 1; }
+tar -C "$work" -xf "$work"/packed/tenon-*.tar.gz
+rm -rf "$work/packed"
+mv "$work"/tenon-* "$work/prefix"
 mkdir "$work/in"
 cp -r "$here/consumer" "$here/moved.sh" "$top/models/demo.onnx" "$top/models/demo.mp4" "$top/examples/c_infer/c_infer.c" "$work/in"
 [ ! -d "$top/compat/dlstreamer" ] || cp -r "$top/compat/dlstreamer/consumer" "$work/in/dlstreamer"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenVINO's own benchmark_app on the software NPU, as its users call it."""
+"""OpenVINO's own benchmark_app on the software NPU or GPU, as its users call it."""
 import os
 import pathlib
 import re
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from client import NpuTest
+from client import DEVICE, NpuTest
 
 APP = pathlib.Path(sys.executable).parent / "benchmark_app"
 
@@ -15,7 +15,7 @@ APP = pathlib.Path(sys.executable).parent / "benchmark_app"
 class BenchmarkApp(NpuTest):
     def run_app(self, model, *options):
         path = pathlib.Path(os.environ["TENON_ZOO"]) / model
-        done = subprocess.run([sys.executable, str(APP), "-m", str(path), "-d", "NPU", *options], capture_output=True, text=True, timeout=240)
+        done = subprocess.run([sys.executable, str(APP), "-m", str(path), "-d", DEVICE, *options], capture_output=True, text=True, timeout=240)
         self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-3000:])
         return done.stdout
 

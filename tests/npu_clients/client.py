@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of OpenVINO's NPU plugin on the software NPU: small models, the reference, fresh processes."""
+"""Shared by the tests of OpenVINO's NPU plugin on the software NPU: small models, the reference, fresh processes. Some of them run on the
+software GPU, too, by TENON_CLIENT_DEVICE=GPU."""
 import json
 import os
 import subprocess
@@ -18,6 +19,10 @@ except ImportError:  # Up to 2024.
 COSINE = 0.9999
 MAX_ERROR = 0.02  # Relative to the range of the reference output.
 DEADLINE_S = 120
+
+DEVICE = os.environ.get("TENON_CLIENT_DEVICE", "NPU")
+# A GPU computes in f16 unless it is told otherwise.
+EXACT = {"INFERENCE_PRECISION_HINT": "f32"} if DEVICE == "GPU" else {}
 
 _core = None
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime's OpenVINO provider on the software NPU; the reference is its own CPU provider. matrix.py installs it."""
+"""ONNX Runtime's OpenVINO provider on the software NPU or GPU; the reference is its own CPU provider. matrix.py installs it."""
 import importlib.util
+import os
 import tempfile
 import unittest
 from pathlib import Path
 
 import numpy as np
+
+DEVICE = os.environ.get("TENON_CLIENT_DEVICE", "NPU")  # As client.py, which needs OpenVINO's own package.
 
 
 @unittest.skipUnless(importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnx"), "no onnxruntime-openvino and onnx")
@@ -35,7 +38,7 @@ class OrtProvider(unittest.TestCase):
             path = self.model(folder)
             x = np.random.default_rng(6).normal(0, 1, (1, 3, 16, 16)).astype(np.float32)
             expected = ort.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
-            session = ort.InferenceSession(path, providers=[("OpenVINOExecutionProvider", {"device_type": "NPU"})])
+            session = ort.InferenceSession(path, providers=[("OpenVINOExecutionProvider", {"device_type": DEVICE})])
             self.assertEqual(session.get_providers()[0], "OpenVINOExecutionProvider")
             for _ in range(3):
                 np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=0.02, atol=0.002)

@@ -15,6 +15,9 @@ def missing():
     for package in ("openvino", "numpy"):
         if importlib.util.find_spec(package) is None:
             return f"no Python package {package}"
+    if os.environ.get("TENON_CLIENT_DEVICE") == "GPU":
+        layer = os.environ.get("OPENCL_LAYERS", "").split(":")[0]
+        return "" if os.path.exists(layer) else f"no layer at OPENCL_LAYERS={layer!r}: run it by `tenon gpu-env`"
     driver = os.environ.get("ZE_ENABLE_ALT_DRIVERS", "")
     return "" if os.path.exists(driver) else f"no driver at ZE_ENABLE_ALT_DRIVERS={driver!r}"
 
@@ -29,8 +32,8 @@ def main():
     options = [word for word in sys.argv[1:] if word.startswith("-")]
     import client  # pylint: disable=import-outside-toplevel
 
-    if "NPU" not in client.core().available_devices:
-        print("FAILED: the driver is in place, and OpenVINO finds no NPU:", flush=True)
+    if client.DEVICE not in client.core().available_devices:
+        print(f"FAILED: the driver is in place, and OpenVINO finds no {client.DEVICE}:", flush=True)
         subprocess.run([sys.executable, "-c", "import openvino; openvino.Core().available_devices"],
                        env=os.environ | {"OV_NPU_LOG_LEVEL": "LOG_WARNING"}, check=False, timeout=60)
         return 1

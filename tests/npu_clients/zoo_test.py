@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every model of the zoo: OpenVINO's NPU plugin on the software NPU beside OpenVINO's CPU plugin. TENON_ZOO is the folder; with
+"""Every model of the zoo: OpenVINO's NPU plugin on the software NPU, or its GPU plugin on the software GPU, beside OpenVINO's CPU plugin. TENON_ZOO is the folder; with
 TENON_ZOO_FULL=1 the full-size models too. Prints the agreement of each model.
 
 In models quantised to 8 bits a rounding difference grows from layer to layer: for resnet50_int8 with its random weights, the CPU
@@ -13,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from client import COSINE, MAX_ERROR, NpuTest, core, disagreement, random_inputs
+from client import COSINE, DEVICE, EXACT, MAX_ERROR, NpuTest, core, disagreement, random_inputs
 
 FULL = os.environ.get("TENON_ZOO_FULL") == "1"
 
@@ -71,7 +71,7 @@ class Zoo(NpuTest):
                 stateful = any(op.get_type_name() == "Assign" for op in model.get_ops())
                 inputs = [random_inputs(model, seed) for seed in range(3 if stateful else 1)]
                 begin = time.perf_counter()
-                compiled = core().compile_model(model, "NPU")
+                compiled = core().compile_model(model, DEVICE, EXACT)
                 compile_s = time.perf_counter() - begin
                 ours = steps_of(compiled, inputs)
                 judged = on_cpu(model, inputs)

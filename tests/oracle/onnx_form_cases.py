@@ -207,6 +207,9 @@ def reductions():
     case("log_sum_exp_f64", node("ReduceLogSumExp", "x a", keepdims=0), {"x": np.float64([[800, 801], [-np.inf, -np.inf]])}, {"a": ints(1)}, 18)
     for kind in ("ReduceLogSumExp", "ReduceLogSum"):
         case(f"{kind}_i32", node(kind, "x a", keepdims=0), {"x": np.int32([[1, 2], [3, 40]])}, {"a": ints(1)}, 18)
+    # ONNX Runtime cuts each exponential to an integer.
+    case("log_sum_exp_cut_once", node("ReduceLogSumExp", "x a", keepdims=0), {"x": np.int32([[3, 3, 2, 2, 2, 2], [1, 0, 0, 0, 0, 0], [-3, -3, -3, -9, -9, -9]])},
+         {"a": ints(1)}, 18, expected=[np.int32([4, 2, -1])])
     for opset in (11, 13):
         for kind in ("Softmax", "LogSoftmax", "Hardmax"):
             for label, shape in (("axis", (2, 0)), ("batch", (0, 3)), ("middle", (2, 0, 3))):
@@ -257,6 +260,12 @@ def positions():
         updates = reals(*data[tuple(index.T)].shape)
         for reduction in ("none", "add", "max"):
             case(f"scatter_nd_{label}_{reduction}", node("ScatterND", "d i u", reduction=reduction), {"d": data, "i": index, "u": updates}, None, 18)
+    # Negative pads crop first; what wraps around is what is left.
+    for pads in ([-1, 2], [2, -1], [-2, -1], [-3, 4], [7, -2], [4, 6]):
+        for mode in ("wrap", "edge", "constant"):
+            case(f"pad_{mode}_{pads[0]}_{pads[1]}".replace("-", "m"), node("Pad", "x p - a", mode=mode), {"x": reals(2, 5, 3)}, {"p": ints(*pads), "a": ints(1)}, 19)
+    case("pad_wrap_all", node("Pad", "x p", mode="wrap"), {"x": reals(3, 4), "p": ints(-1, 1, 1, -1)}, None, 19)
+    case("leaky_scalar", node("LeakyRelu", "x", alpha=0.3), {"x": np.array(-2, np.float32)}, None, 16)
     case("gather_nd_batched", node("GatherND", "d i", batch_dims=1), {"d": data, "i": np.array([[-1], [1]], np.int64)}, None, 18)
 
 
@@ -281,6 +290,10 @@ def windows():
     case("columns_of_three_axes", node("Col2Im", "x i k"), {"x": reals(1, 10, 12)}, {"i": ints(3, 4, 5), "k": ints(1, 1, 5)}, 18)
     case("columns_of_three_axes_padded", node("Col2Im", "x i k", pads=[0, 1, 0, 1, 0, 1], strides=[1, 2, 1]), {"x": reals(2, 16, 36)},
          {"i": ints(4, 5, 3), "k": ints(2, 2, 2)}, 18)
+    for axes in (1, 2, 3):
+        for order in (0, 1):
+            case(f"places_of_{axes}_axes_order{order}", node("MaxPool", "x", "y i", kernel_shape=[2] * axes, strides=[2] * axes, storage_order=order),
+                 {"x": reals(2, 3, *(4, 6, 8)[:axes])}, None, 12, ("y", "i"))
     case("max_unpool", node("MaxUnpool", "x i", kernel_shape=[2, 2], strides=[2, 2]),
          {"x": reals(1, 1, 2, 2), "i": np.array([[[[5, 7], [13, 15]]]], np.int64)}, None, 11)
 

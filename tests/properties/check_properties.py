@@ -184,7 +184,8 @@ def check_headers(top):
 # Headers of classes: a device's folder, the header, and the classes that must be found in it.
 CLASSES = [("intel_npu", "level_zero/level_zero.hpp", {"ZeroBufferTensor", "ZeroContext"}),
            ("intel_gpu", "ocl/ocl.hpp", {"ClBufferTensor", "ClImage2DTensor", "USMTensor", "ClContext"}),
-           ("intel_gpu", "ocl/va.hpp", {"VASurfaceTensor", "VAContext"})]
+           ("intel_gpu", "ocl/va.hpp", {"VASurfaceTensor", "VAContext"}),
+           ("intel_gpu", "ocl/dx.hpp", {"D3DBufferTensor", "D3DSurface2DTensor", "D3DContext"})]
 # Types that Tenon's headers name themselves, so that libva need not be installed.
 OWN_NAMES = {"VADisplay": "VADisplayHandle", "VASurfaceID": "VASurfaceHandle"}
 

@@ -3,7 +3,7 @@
 """Makes a wheel of a build, installs it into a fresh environment, and runs the tests of bindings/python there: wheel_test.py BUILD
 
 The package must find everything in itself or in the system: nothing of the clone or the build may be loaded, and what the environment
-lacks (it has no OpenVINO) must be absent with a reason. The package's types must do for the Python of the pages, by mypy --strict. Exits with 77 where the tools that make wheels are not installed.
+lacks (it has no OpenVINO) must be absent with a reason. The package's types must do for the Python of the pages and examples, by mypy --strict. Exits with 77 where the tools that make wheels are not installed.
 """
 import importlib.util
 import os
@@ -95,6 +95,7 @@ def main():
         assert done.returncode == 1 and "lacks: libnot_here.so.7" in done.stderr, done
         scripts = list(scripts_of_pages(work))
         assert scripts, "no page has Python"
+        scripts += [*sorted((ROOT / "examples/python").glob("*.py")), ROOT / "examples/python_element/brightness.py"]
         print("mypy:", run(python, "-m", "mypy", "--strict", "--cache-dir", work / "mypy", *scripts, env=environment, cwd=work).strip())
         shutil.copytree(ROOT / "bindings/python/tests", work / "tests", ignore=shutil.ignore_patterns("slow", "__pycache__"))
         print(run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", work / "tests", env=environment, cwd=work).splitlines()[-1])

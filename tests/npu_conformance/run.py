@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Level Zero's own conformance tests on the software NPU: runs their programs, counts what passed, and compares what failed with the table of
+docs/reference/npu_conformance.md.
+
+run.py --tests FOLDER --loader FOLDER --driver FILE [--guide FILE] [--only PROGRAM]...
+
+FOLDER of tests is where they were built: scripts/npu_conformance.sh does that. A test that fails and is not in the table is an error, and so is
+a line of the table whose tests all pass. A program that crashes, or says nothing for a while, is ended, and goes on behind that test, which
+has failed. Exits 1 for an error."""
+import argparse
+import fnmatch
+import json
+import os
+import pathlib
+import queue
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+BEGIN, END = "<!-- what fails -->", "<!-- end of what fails -->"
+LIST = "--gtest_list_tests"
+SILENCE_S = float(os.environ.get("TENON_CONFORMANCE_SILENCE_S", "120"))
+# Programs start their helpers from these folders of the working directory.
+HELPERS = ("device", "driver", "fabric", "ipc", "memory", "process")
+
+
+def programs(folder, only):
+    """The test programs below a folder, by name; helpers are no tests."""
+    found = {path.name: path for path in sorted(folder.rglob("test_*")) if path.is_file() and os.access(path, os.X_OK)}
+    return found, [name for name in found if not name.endswith("_helper") and (not only or name in only)]
+
+
+def listed(program, environment, folder, log):
+    """All its tests, as gtest names them; none if it cannot say them."""
+    try:
+        done = subprocess.run([program, LIST], env=environment, cwd=folder, capture_output=True, text=True, errors="replace", timeout=SILENCE_S,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        log.write(f"no end of {LIST} in {SILENCE_S} s\n")
+        return []
+    text = done.stdout if done.returncode == 0 else ""
+    if not text:
+        log.write(f"{LIST}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    tests, suite = [], ""
+    for line in text.splitlines():
+        name = line.split("#")[0].rstrip()
+        if re.fullmatch(r"\S+\.", name):
+            suite = name
+        elif suite and re.fullmatch(r"  \S+", name):
+            tests.append(suite + name.strip())
+    return [test for test in tests if ".DISABLED_" not in test and not test.startswith("DISABLED_")]
+
+
+def lines_of(process):
+    """The lines of a process, each with a deadline: None if it said nothing for too long, and an end when it ended."""
+    lines = queue.Queue()
+
+    def read():
+        for line in process.stdout:
+            lines.put(line)
+        lines.put("")
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=SILENCE_S)
+        except queue.Empty:
+            yield None
+            return
+        if not line:
+            return
+        yield line
+
+
+def run_once(program, environment, folder, tests, outcomes, log):
+    """Runs these tests, and adds their outcomes. @return the test in which the program ended or was ended; empty if it came to its end."""
+    with tempfile.NamedTemporaryFile("w", suffix=".flags", dir=folder) as flags:
+        flags.write("--gtest_filter=" + ":".join(tests) + "\n")
+        flags.flush()
+        process = subprocess.Popen([program, f"--gtest_flagfile={flags.name}"], env=environment, cwd=folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+        current = ""
+        for line in lines_of(process):
+            if line is None:
+                os.killpg(process.pid, 9)
+                log.write(f"no word for {SILENCE_S} s\n")
+                break
+            log.write(line)
+            said = re.match(r"\[ +(RUN|OK|FAILED|SKIPPED) +\] (\S+?)(,| \(|$)", line)
+            if said and said.group(1) == "RUN":
+                current = said.group(2)
+            elif said and said.group(2) == current:
+                outcomes[current], current = said.group(1), ""
+        process.wait(timeout=SILENCE_S)
+        return current
+
+
+def run_program(name, program, environment, folder, logs):
+    """{test: OK, FAILED, SKIPPED or CRASHED}"""
+    outcomes = {}
+    with open(logs / f"{name}.log", "w", encoding="utf-8") as log:
+        left = listed(program, environment, folder, log)
+        if not left:
+            return {LIST: "CRASHED"}
+        while left:
+            ended_in = run_once(program, environment, folder, left, outcomes, log)
+            if ended_in:
+                outcomes[ended_in] = "CRASHED"
+            before, left = len(left), [test for test in left if test not in outcomes]
+            if not ended_in and left or len(left) == before:
+                outcomes.update((test, "CRASHED") for test in left)  # It ended without a word about them.
+                break
+    return outcomes
+
+
+def expected(guide):
+    """[(program, pattern)] of the table."""
+    text = guide.read_text(encoding="utf-8")
+    return re.findall(r"^\| `(\w+)` `([^`]+)` \|", text[text.index(BEGIN):text.index(END)], re.M)
+
+
+def compare(failed, ran, guide):
+    """What the table and the run disagree about. @param failed  {(program, test)}"""
+    rows = expected(guide)
+    wrong = [f"{program}: {test} fails, and the table does not say so" for program, test in sorted(failed)
+             if not any(program == row[0] and fnmatch.fnmatchcase(test, row[1]) for row in rows)]
+    return wrong + [f"{row[0]}: {row[1]} is in the table, and none of these tests fails" for row in rows
+                    if row[0] in ran and not any(program == row[0] and fnmatch.fnmatchcase(test, row[1]) for program, test in failed)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tests", type=pathlib.Path, required=True, help="where the tests were built")
+    parser.add_argument("--loader", type=pathlib.Path, required=True, help="the folder of libze_loader.so.1 that they were built for")
+    parser.add_argument("--driver", type=pathlib.Path, required=True, help="libze_tenon_npu.so")
+    parser.add_argument("--guide", type=pathlib.Path, help="the page whose table says what fails; without it failures are listed")
+    parser.add_argument("--only", action="append", default=[], help="a program's name; may stand several times")
+    parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("build/npu_conformance"), help="where what they said is kept")
+    arguments = parser.parse_args()
+    arguments.logs.mkdir(parents=True, exist_ok=True)
+    found, names = programs(arguments.tests.resolve(), arguments.only)
+    if not names:
+        sys.exit(f"npu_conformance: no test program below {arguments.tests}")
+    loader = str(arguments.loader.resolve())
+    # Without its own path the loader takes a tracing layer of the system, whose version it then refuses: each test would be skipped.
+    environment = os.environ | {"LD_LIBRARY_PATH": loader, "ZEL_LIBRARY_PATH": loader, "ZE_ENABLE_ALT_DRIVERS": str(arguments.driver.resolve())}
+    failed, total = set(), {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path in found.items():
+            (pathlib.Path(folder) / name).symlink_to(path)
+        for name in HELPERS:
+            (pathlib.Path(folder) / name).symlink_to(".")
+        print("| program | pass | fail | skipped |\n|---|---|---|---|")
+        for name in names:
+            outcomes = run_program(name, f"./{name}", environment, folder, arguments.logs)
+            (arguments.logs / f"{name}.json").write_text(json.dumps(outcomes, indent=1), encoding="utf-8")
+            counts = [sum(each in kinds for each in outcomes.values()) for kinds in (("OK",), ("FAILED", "CRASHED"), ("SKIPPED",))]
+            total = {kind: total.get(kind, 0) + count for kind, count in enumerate(counts)}
+            print(f"| {name} | " + " | ".join(map(str, counts)) + " |", flush=True)
+            failed |= {(name, test) for test, outcome in outcomes.items() if outcome in ("FAILED", "CRASHED")}
+    print("| all | " + " | ".join(str(count) for count in total.values()) + " |")
+    if total[0] == 0:
+        sys.exit(f"npu_conformance: no test passed, so nothing was shown: {arguments.logs} has what the programs said")
+    wrong = compare(failed, names, arguments.guide) if arguments.guide else [f"{program}: {test}" for program, test in sorted(failed)]
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages of what is installed: libtenon0 (libraries, devices, frameworks, elements; oneDNN, which Debian's package builds without TBB,
-# lies beside them in tenon/), tenon-tools, libtenon-dev (headers, package files, documentation, examples), gstreamer1.0-tenon, tenon-drivers.
+# An archive of what is installed (cpack -G TGZ), which can be moved, and Debian packages of it: libtenon0 (libraries, devices, frameworks,
+# elements; oneDNN, which Debian's package builds without TBB, lies beside them in tenon/), tenon-tools, libtenon-dev (headers, package files,
+# documentation, examples), gstreamer1.0-tenon, tenon-drivers.
 set(doc "${CMAKE_INSTALL_DATADIR}/doc/tenon")
 install(FILES README.md ARCHITECTURE.md CHANGELOG.md LICENSE DESTINATION "${doc}")
 install(DIRECTORY docs examples DESTINATION "${doc}")
@@ -24,6 +25,8 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${CMAKE_PROJECT_NAME} built using CMake")
 set(CPACK_PACKAGE_DESCRIPTION "Tenon routes tensors between media, compute and inference frameworks without copies, proves that\nnothing was copied, and runs models where the memory is: on the CPU, on NPUs, and on a software NPU.")
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PROJECT_CONFIG_FILE "${PROJECT_SOURCE_DIR}/cmake/TenonArchive.cmake")
+string(TOLOWER "tenon-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}" CPACK_PACKAGE_FILE_NAME)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # dpkg-shlibdeps finds the libraries' dependencies.
@@ -70,7 +73,7 @@ endif()
 if(TARGET gsttenon)
   tenon_debian_package(gstreamer1.0-tenon SECTION video PARTS gstreamer SUMMARY "Tenon's elements as GStreamer elements" DEPENDS "${exactly}")
 endif()
-if(TARGET tenon_npu_driver OR TARGET tenon_va_driver)
-  tenon_debian_package(tenon-drivers SECTION libs PARTS drivers SUMMARY "Drivers in software: an NPU for Level Zero, decoders for VA-API")
+if(TARGET tenon_npu_driver OR TARGET tenon_va_driver OR TARGET tenon_gpu_layer)
+  tenon_debian_package(tenon-drivers SECTION libs PARTS drivers SUMMARY "Drivers in software: an NPU for Level Zero, decoders for VA-API, a GPU for OpenCL")
 endif()
 include(CPack)

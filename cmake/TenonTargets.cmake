@@ -419,7 +419,7 @@ TENON_ELEMENT_MODULE(tenon::elements::${A_NAME}::elements)
   set(TENON_${upper}_ELEMENTS_ENABLED ON PARENT_SCOPE)
 endfunction()
 
-# tenon_variants(tests...): they run a suite again under another setting. CI runs a quarter of the variants, ./dev check --all each.
+# tenon_variants(tests...): they run a suite again under another setting. CI runs an eighth of the variants, ./dev check --all each.
 function(tenon_variants)
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS variant)
 endfunction()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz failing-calls graphs special-values mutants zoo models decoders metrics npu npu-clients va media soak gpu vm windows package python compat
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz failing-calls graphs special-values mutants zoo models decoders metrics npu npu-clients npu-conformance gpu-clients va media soak gpu vm windows package python compat
   chroot12-full chroot12 chroot13 npu13)
 
 check() {
@@ -138,51 +138,30 @@ include_cleaner() {
 # The C API against the ABI that programs were built with, and whether that check would detect a change.
 check_abi() { scripts/abi.sh && python3 tests/abi/abi_test.py; }
 
-FUZZ_SECONDS="${TENON_FUZZ_SECONDS:-60}"
-
 # Real models as seeds: random bytes hardly get past a parser's first check.
 fuzz_seeds() {
-  local python
+  local python name
   python=$(venv_python)
   "$python" models/zoo/generate.py --out build/data/zoo --tiny --missing >/dev/null &&
-    "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/data/zoo --node-tests build/data/onnx/onnx/backend/test/data/node &&
-    { [ ! -x build/fuzz/fuzz/store_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/store build/fuzz/fuzz/store_fuzz; } &&
-    { [ ! -x build/fuzz/fuzz/va_stream_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/va_stream build/fuzz/fuzz/va_stream_fuzz; } &&
-    { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz &&
-      cp build/fuzz/seeds/ir/*.xml build/fuzz/seeds/npu_graph; }
-}
-
-# A fuzzer alone has some hundreds of edges; with instrumented libraries, thousands.
-sees_libraries() {
-  local edges
-  edges=$(grep -oE '[0-9]+ inline 8-bit counters' "$1" | head -1 | cut -d' ' -f1)
-  [ "${edges:-0}" -gt 2000 ]
-}
-
-check_fuzz() {
-  with_clang fuzz -fsanitize=address,undefined,fuzzer && build fuzz tenon_fuzzers && fuzz_seeds || return 1
-  local target name failed=0
-  for target in build/fuzz/fuzz/*_fuzz; do
-    name=$(basename "$target")
-    mkdir -p "build/fuzz/corpus/$name" "build/fuzz/seeds/${name%_fuzz}"
-    say "$name, $FUZZ_SECONDS s"
-    # As in the tests, an absurd size that is requested on purpose gives null.
-    ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=2048 "$target" -max_total_time="$FUZZ_SECONDS" \
-      -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 -artifact_prefix="build/fuzz/" "build/fuzz/corpus/$name" \
-      "build/fuzz/seeds/${name%_fuzz}" >"$target.log" 2>&1 || { tail -30 "$target.log"; failed=1; }
-    grep -E 'stat::number_of_executed_units|stat::peak_rss' "$target.log" || true
-    sees_libraries "$target.log" || { echo "$name sees no code but its own: its libraries are built without coverage"; failed=1; }
+    "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/data/zoo --node-tests build/data/onnx/onnx/backend/test/data/node || return 1
+  for name in ipc store va_stream npu_graph; do
+    [ ! -x "build/fuzz/fuzz/${name}_fuzz" ] || TENON_FUZZ_SEEDS="build/fuzz/seeds/$name" "build/fuzz/fuzz/${name}_fuzz" || return 1
   done
-  [ "$failed" = 0 ]
+  [ ! -d build/fuzz/seeds/npu_graph ] || cp build/fuzz/seeds/ir/*.xml build/fuzz/seeds/npu_graph
+}
+
+# Parsers of what is not trusted, for TENON_FUZZ_HOURS of processor time in all, by default a minute each. The first finding ends the run.
+check_fuzz() {
+  with_clang fuzz -fsanitize=address,undefined,fuzzer && build fuzz tenon_fuzzers && fuzz_seeds &&
+    python3 scripts/fuzz.py build/fuzz ${TENON_FUZZ_HOURS:+--hours "$TENON_FUZZ_HOURS"}
 }
 
 # Models, pipelines and every framework while each call of the system fails in turn: none may crash, hang, leak or spoil the next try.
 check_failing_calls() {
-  local program failed=0 lib="$PWD/build/release/lib"
-  configure release && build release tenon_with_modules tenon_device_cpu failing_models failing_frameworks || return 1
-  for program in failing_models failing_frameworks; do
-    TENON_DEVICE_PATH="$lib" TENON_ELEMENT_PATH="$lib" TENON_MODELS="$PWD/models" \
-      python3 tests/failing_calls/failing_calls.py "build/release/tests/$program" || failed=1
+  local program failed=0
+  configure release && build release tenon_with_modules tenon_device_cpu failing_models failing_frameworks failing_devices || return 1
+  for program in failing_models failing_frameworks failing_devices; do
+    python3 tests/failing_calls/failing_calls.py "build/release/tests/$program" || failed=1
   done
   [ "$failed" = 0 ]
 }
@@ -201,14 +180,12 @@ check_gpu() {
   check_fake_intel_gpu "$@"
 }
 
-# Remote tensors of OpenVINO's own GPU plugin, on Intel's CPU runtime with a layer that presents it as a GPU. That runtime uses
-# the CPU's newest instructions and miscompiles for some CPUs of other vendors, so the target is set.
+# Remote tensors of OpenVINO's own GPU plugin, on the software GPU.
 check_fake_intel_gpu() {
   local libraries="$PWD/build/venv/lib" tests="$PWD/build/release/tests"
   [ -e "$libraries/libintelocl.so" ] || { echo "check: no Intel OpenCL runtime in build/venv" >&2; return 1; }
-  configure release && build release tenon_fake_intel_gpu || return 1
-  OCL_ICD_VENDORS="$libraries/libintelocl.so" OPENCL_LAYERS="$PWD/build/release/lib/libtenon_fake_intel_gpu_layer.so" \
-    CL_CONFIG_CPU_TARGET_ARCH=core-avx2 TENON_DEVICE_PATH="$PWD/build/release/lib" \
+  configure release && build release tenon tenon_fake_intel_gpu || return 1
+  TENON_DEVICE_PATH="$PWD/build/release/lib" build/release/bin/tenon gpu-env --runtime "$libraries" -- \
     python3 tests/fake_intel_gpu/compare.py --ours "$tests/fake_intel_gpu_ours" --theirs "$tests/fake_intel_gpu_theirs" \
     --preload "$libraries/libtbb.so.12" --guide docs/guide/gpu_oracle.md "$@"
 }
@@ -273,6 +250,22 @@ check_npu_clients() {
     "$(venv_python)" tests/npu_clients/matrix.py --tenon "$PWD/build/release/bin/tenon"
 }
 
+# Level Zero's own conformance tests of the core API on the software NPU.
+check_npu_conformance() {
+  local code=0
+  configure release && build release tenon_npu_driver || return 1
+  scripts/npu_conformance.sh || code=$?
+  [ "$code" != 77 ] || { SUMMARY+=("skipped      Level Zero's conformance tests: no sources, or no libraries to build them with"); return 0; }
+  return "$code"
+}
+
+# Versions of the software GPU's clients, and the zoo's small models.
+check_gpu_clients() {
+  configure release && build release tenon_with_modules tenon_gpu_layer &&
+    "$(venv_python)" models/zoo/generate.py --out build/data/zoo --tiny --missing >/dev/null &&
+    TENON_ZOO="$PWD/build/data/zoo" "$(venv_python)" tests/npu_clients/matrix.py --tenon "$PWD/build/release/bin/tenon" --device GPU
+}
+
 # The software VA-API driver: every clip, libva-utils' test_va_api where TENON_LIBVA_UTILS names its sources, ten minutes of random
 # calls and damaged streams.
 check_va() {
@@ -315,20 +308,22 @@ check_npu13() {
 # The Debian package, installed, used and removed where nothing else is.
 check_package() { source scripts/package.sh && make_package && check_package_in_chroot; }
 
-# The Python package: with packages and servers of others; its wheels by uv and in bare containers of Debian 12 and 13, and `pip install .` of a clone.
+# The Python package: with packages and servers of others; its wheels by uv and in bare containers of Debian 12 and 13, and `pip install .` of a clone;
+# in a free-threaded Python.
 check_python() {
   configure release && build release tenon_python tenon_with_modules tenon_device_cpu && bash scripts/check_python.sh build/release || return 1
-  source scripts/python.sh && check_python_sanitized && check_python_package
+  source scripts/python.sh && check_python_sanitized && check_python_package && check_python_free_threaded
 }
 
 # Real exports, made here with random weights by the programs that people use, against what those programs make of a picture.
 check_models() {
   local python=build/venv-exporters/bin/python
   [ -x "$python" ] || python3 -m venv build/venv-exporters || return 1
-  "$python" -m pip install -q "${PYPI_EXPORTERS[@]}" >build/exporters.log 2>&1 || { tail -5 build/exporters.log; return 1; }
-  configure release && build release tenon tenon_device_cpu tenon_elements_inference tenon_elements_publish &&
+  "$python" -m pip install -q "${PYPI_EXPORTERS[@]}" "${PYPI_DECODERS[@]}" >build/exporters.log 2>&1 || { tail -5 build/exporters.log; return 1; }
+  configure release && build release tenon tenon_device_cpu tenon_elements_inference tenon_elements_ffmpeg tenon_python &&
     "$python" tests/exporters/exports.py build/data/exports >build/exporters.log 2>&1 || { tail -20 build/exporters.log; return 1; }
-  "$python" tests/exporters/compare.py build/release/bin/tenon build/data/exports
+  PYTHONPATH="$PWD/build/release/python" TENON_DEVICE_PATH="$PWD/build/release/lib" TENON_ELEMENT_PATH="$PWD/build/release/lib" \
+    "$python" tests/exporters/compare.py build/release/bin/tenon build/data/exports
 }
 
 # The complete VM suite: also a scaler that is built from the kernel's sources, and third-party programs.

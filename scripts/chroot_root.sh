@@ -16,6 +16,9 @@ chroot_bind() {  # FROM TO [options]
   [ -z "${3:-}" ] || mount -o "remount,bind,$3" "$2"
 }
 
+# The server of Debian's that this machine uses.
+debian_mirror() { grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -1 | tr -d ' ' || true; }
+
 # Makes it if it does not exist yet, and prepares it: names, certificates and package settings come from the host.
 chroot_make() {  # SUITE ROOT
   local suite="$1" root="$2" mirror point file folder
@@ -23,7 +26,7 @@ chroot_make() {  # SUITE ROOT
   if [ ! -f "$root/.tenon-bare" ]; then
     rm -rf "$root"
     mkdir -p "$root"
-    mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -1 | tr -d ' ' || true)
+    mirror=$(debian_mirror)
     debootstrap --variant=minbase "$suite" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 || { tail -5 "$root.log"; return 1; }
     touch "$root/.tenon-bare"
   fi

@@ -14,7 +14,10 @@ PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libo
 # The peers of ./dev bench peers, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
 # Dependencies of optional parts, in Debian 12 and 13 alike: without them those parts are off, with a message.
-PACKAGES_OPTIONAL=(libmosquitto-dev librdkafka-dev libre2-dev python3-dev libvulkan-dev libegl-dev libgles-dev)
+PACKAGES_OPTIONAL=(libmosquitto-dev librdkafka-dev libre2-dev python3-dev libvulkan-dev libegl-dev libgles-dev
+  libpipewire-0.3-dev)
+# PipeWire's daemon and GStreamer's elements for it, as peers of its tests: 3 MB to download, 13 MB installed.
+PACKAGES_PIPEWIRE=(pipewire pipewire-bin gstreamer1.0-pipewire)
 # Brokers for their tests.
 PACKAGES_BROKERS=(mosquitto)
 # The browser for tests of a pipeline's web page: 113 MB to download, 357 MB installed, less than a minute.
@@ -43,7 +46,7 @@ PYPI_PYTHON_SLOW=("ray[data]==2.60.0" "kserve==0.21.0" "tritonclient[http,grpc]=
   "pytest==9.2.0" "numpy" "supervision==0.31.2" "opencv-python-headless")
 # Programs that export models, for ./dev check models: in an environment of their own, 7 GB installed with what they bring.
 PYPI_EXPORTERS=("ultralytics==8.4.190" "transformers==5.24.0" "timm==1.0.31" "torch==2.15.0" "torchvision==0.29.2" "onnx==1.23.2" "onnxruntime==1.32.0"
-  "openvino==2026.4.1" "openvino-model-api==0.4.7")
+  "openvino==2026.4.1" "openvino-model-api==0.4.7" "onnxscript==0.7.2" "onnxslim==0.1.98" "anomalib==2.7.0")
 # Besides the exporters, for ./dev check decoders.
 PYPI_DECODERS=("rfdetr==1.11.2" "rapidocr==3.10.0" "rtmlib==0.0.16" "opencv-python-headless")
 # What judges detections and tracks, for ./dev check metrics: in an environment of their own, 250 MB.
@@ -77,7 +80,7 @@ apt_install() {
   for package in "$@"; do [ -z "$package" ] || installed "$package" || missing+=("$package"); done
   [ ${#missing[@]} = 0 ] && return 0
   say "Debian packages to install: ${missing[*]}"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+  if [ -z "${APT_UPDATED:-}" ]; then as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq && APT_UPDATED=1; fi
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >build/apt.log 2>&1 ||
     { tail -5 build/apt.log; echo "dev: apt-get could not install ${missing[*]}; the log is build/apt.log" >&2; return 1; }
 }
@@ -105,12 +108,12 @@ venv_python() { echo "$PWD/build/venv/bin/python"; }
 # Into build/venv, or the folder that VENV names.
 pip_install() {
   local venv="${VENV:-build/venv}"
-  [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+  [ -x "$venv/bin/python" ] || python3 -m venv "$venv" || return
   local wanted="$*"
   [ "$(cat "$venv/.tenon-$1" 2>/dev/null)" = "$wanted" ] && return 0
   say "PyPI packages to install into $venv: $*"
   local stamp="$venv/.tenon-$1"
-  "$venv/bin/pip" install -q --disable-pip-version-check "$@"
+  "$venv/bin/pip" install -q --disable-pip-version-check "$@" || return  # Also where a caller goes on after a failure.
   echo "$wanted" >"$stamp"
 }
 
@@ -131,7 +134,7 @@ setup() {
   else
     apt_install "${PACKAGES_DEMO[@]}"
     if [ "$1" != demo ]; then
-      apt_install "${PACKAGES_TEST[@]}" "${PACKAGES_OPTIONAL[@]}" "${PACKAGES_BROKERS[@]}" "${PACKAGES_BROWSER[@]}"
+      apt_install "${PACKAGES_TEST[@]}" "${PACKAGES_OPTIONAL[@]}" "${PACKAGES_PIPEWIRE[@]}" "${PACKAGES_BROKERS[@]}" "${PACKAGES_BROWSER[@]}"
       for choice in "${CHOICES_TEST[@]}"; do apt_install "$(choose "$choice")"; done
       apt_install "$(analytics_package)"
     fi
@@ -177,6 +180,10 @@ build() {
   local preset="$1" folder="build/$1" log warnings
   shift
   log="$folder${1:+.$1}.build.log"
+  # What ./dev ci compiled quickly is neither measured nor shown nor packed.
+  if [ -z "${TENON_QUICK:-}" ] && grep -qs '^TENON_QUICK:BOOL=ON' "$folder/CMakeCache.txt"; then
+    cmake -DTENON_QUICK=OFF "$folder" >>"$folder.configure.log" || return
+  fi
   # Without pipefail a failed build would exit with the status of its progress display.
   (set -o pipefail; cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} 2>&1 | tee "$log" | build_progress) ||
     { grep -E -A5 'error:|FAILED' "$log" | head -60; echo "dev: building '$preset' failed; the log is $log" >&2; return 1; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev package: Debian packages for users, developers, GStreamer and tools. ./dev wheel: Python packages. Sourced by ./dev.
+# ./dev package: Debian packages for users, developers, GStreamer and tools, and an archive of all that can be moved. ./dev wheel: Python packages.
+# Sourced by ./dev.
 
 PACKAGE_BUILD=build/package
 # The first number of the release is part of a name.
@@ -12,16 +13,17 @@ make_package() {
   apt_install dpkg-dev file
   configure package --fresh || return 1
   build package || return 1
-  rm -f "$PACKAGE_BUILD"/*.deb "$PACKAGE_BUILD/tenon.cdx.json"
+  rm -f "$PACKAGE_BUILD"/*.deb "$PACKAGE_BUILD"/tenon-*.tar.gz "$PACKAGE_BUILD/tenon.cdx.json"
   tree=$(mktemp -d)
   cmake --install "$PACKAGE_BUILD" --prefix "$tree" >"$PACKAGE_BUILD/install.log" 2>&1 &&
     python3 scripts/sbom.py "$PACKAGE_BUILD" "$tree" "$PACKAGE_BUILD/tenon.cdx.json" || { tail -5 "$PACKAGE_BUILD/install.log"; rm -rf "$tree"; return 1; }
   rm -rf "$tree"
-  (cd "$PACKAGE_BUILD" && cpack -G DEB) >"$PACKAGE_BUILD/cpack.log" 2>&1 || { tail -5 "$PACKAGE_BUILD/cpack.log"; return 1; }
+  (cd "$PACKAGE_BUILD" && cpack -G DEB && cpack -G TGZ) >"$PACKAGE_BUILD/cpack.log" 2>&1 || { tail -5 "$PACKAGE_BUILD/cpack.log"; return 1; }
   for made in "$PACKAGE_BUILD"/*.deb; do
     dpkg-deb --info "$made" | grep -E '^ (Package|Version|Depends|Installed-Size)'
     say "$made"
   done
+  say "$(ls "$PACKAGE_BUILD"/tenon-*.tar.gz)"
 }
 
 # make_wheels [PYTHON...]: wheels over the libraries of the release build, in build/wheel.
@@ -44,9 +46,9 @@ check_package_in_chroot() {
   for package in "${PACKAGES_MADE[@]}"; do
     ls "$PACKAGE_BUILD/${package}_"*.deb >/dev/null 2>&1 || { echo "package: there is no $package; build/package.configure.log says what is off"; return 1; }
   done
-  rm -rf "$root/consumer" "$root/packages"
+  rm -rf "$root/consumer" "$root/packages" "$root/elsewhere"
   mkdir "$root/packages"
-  cp "$PACKAGE_BUILD"/*.deb "$root/packages"
+  cp "$PACKAGE_BUILD"/*.deb "$PACKAGE_BUILD"/tenon-*.tar.gz "$root/packages"
   cp -r tests/install/consumer "$root/consumer"
   cp models/demo.onnx models/demo.mp4 "$root/"
   # Programs of C++ need the libraries and headers alone; then the tools come, then all.
@@ -65,6 +67,11 @@ check_package_in_chroot() {
     dpkg -L ${PACKAGES_MADE[*]} | while read -r each; do [ -d \"\$each\" ] || echo \"\$each\"; done >/var/log/tenon.files
     apt-get purge -y -qq ${PACKAGES_MADE[*]} >/dev/null
     while read -r each; do [ ! -e \"\$each\" ] || { echo \"package: \$each is still there\"; exit 1; }; done </var/log/tenon.files
-    hash -r; ! command -v tenon >/dev/null" || return 1
-  echo "package: ${PACKAGES_MADE[*]}: installed, used and removed in a bare $suite"
+    hash -r; ! command -v tenon >/dev/null
+    # The archive, in a place that nothing was made for; what its libraries need is still there.
+    mkdir -p /elsewhere; tar -C /elsewhere -xf /packages/tenon-*.tar.gz; cd /elsewhere/tenon-*
+    cmake -S /consumer -B /consumer/archive -DCMAKE_PREFIX_PATH=\"\$PWD\" >/dev/null
+    cmake --build /consumer/archive >/dev/null && /consumer/archive/consumer /demo.onnx >/dev/null
+    bin/tenon run /demo.mp4 --model /demo.onnx --device CPU --max-frames 5 | tail -1" || return 1
+  echo "package: ${PACKAGES_MADE[*]}: installed, used and removed in a bare $suite; and the archive, used where it was unpacked"
 }

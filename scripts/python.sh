@@ -40,7 +40,7 @@ wheel_by_uv() {
   folder=$(mktemp -d)
   run_uv venv -q --python "$1" "$folder/venv" &&
     VIRTUAL_ENV="$folder/venv" run_uv pip install -q --no-index --no-deps --find-links build/wheel tenon &&
-    VIRTUAL_ENV="$folder/venv" run_uv pip install -q $WHEEL_TEST_PACKAGES &&
+    VIRTUAL_ENV="$folder/venv" run_uv pip install -q --only-binary :all: $WHEEL_TEST_PACKAGES &&  # The newest that this Python has wheels of.
     mkdir "$folder/tests" && cp bindings/python/tests/*.py "$folder/tests" &&
     (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider tests) &&
     echo "python: the wheel passed the package's tests under uv, $("$folder/venv/bin/python" --version)"
@@ -61,6 +61,32 @@ clone_by_pip() {
   local code=$?
   rm -rf "$folder"
   return "$code"
+}
+
+# A free-threaded Python: neither Debian nor PyPI has one as a program, so it is made of Debian 13's source, in 6 minutes of one processor.
+free_threaded_python() {
+  local folder="$PWD/build/python-free-threaded" options
+  [ ! -x "$folder/bin/python3.13" ] || { echo "$folder/bin/python3.13"; return 0; }
+  source scripts/chroot_root.sh
+  apt_install libssl-dev libffi-dev zlib1g-dev >&2 && rm -rf "$folder" && mkdir -p "$folder"/apt/{lists,archives}/partial "$folder/source/build" || return 1
+  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(debian_mirror) trixie main" >"$folder/apt/sources.list"
+  options=(-qq -o "Dir::Etc::sourcelist=$folder/apt/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$folder/apt/lists" -o "Dir::Cache=$folder/apt")
+  (cd "$folder/apt" && apt-get "${options[@]}" update && apt-get "${options[@]}" source --download-only --tar-only python3.13 &&
+    tar -C "$folder/source" --strip-components=1 -xf python3.13_*.orig.tar.xz && cd "$folder/source/build" &&
+    ../configure --disable-gil --prefix="$folder" CFLAGS="-O1" && make -j "$(nproc)" && make install) >"$folder.log" 2>&1 ||
+    { tail -5 "$folder.log" >&2; return 1; }
+  rm -rf "$folder/source" "$folder/apt"
+  echo "$folder/bin/python3.13"
+}
+
+# The package's tests in a free-threaded Python, by a wheel of its own. Its lock comes on with the package, which does not say that it works without.
+check_python_free_threaded() {
+  local python
+  pip_install "${PYPI_UV[@]}"
+  python=$(free_threaded_python) || return 1
+  rm -f build/wheel/*.whl
+  source scripts/package.sh
+  make_wheels "$python" && wheel_by_uv "$python"
 }
 
 # The package's tests with its module and Tenon's libraries under the address sanitizer, which Python itself is not: the sanitizer is loaded

@@ -3,7 +3,7 @@
 """Which targets of a build a change reaches, by the include graph and by what they link.
 
     reach.py BUILD_FOLDER TARGET...            prints those of the targets that the change reaches
-    reach.py BUILD_FOLDER --paths PATTERN...   exit 0 if the change reaches a file whose path contains one of the patterns
+    reach.py BUILD_FOLDER --paths PATTERN...   exit 0 if the change reaches a file whose path contains one of the patterns, 3 if not
 
 The change is what differs between --base and the working tree. Without --base it is TENON_BASE ("all": everything is reached), or the
 merge base with origin/main when that is behind, or the commit on which sanitizers and VM last ran whole, by docs/support.md. Where no
@@ -106,7 +106,7 @@ def main() -> int:
     everything = reaches_everything(changed)
     reached = None if everything else reached_files(changed, include_graph())
     if arguments.paths:
-        return 0 if everything or any(pattern in name for name in reached for pattern in arguments.paths) else 1
+        return 0 if everything or any(pattern in name for name in reached for pattern in arguments.paths) else 3
     for target in arguments.targets:
         if everything or not reached.isdisjoint(sources_of(arguments.build.resolve(), target)):
             print(target)

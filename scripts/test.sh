@@ -7,12 +7,17 @@ PASSED=0 FAILED=0 SUMMARY=()
 PROMISE_TEST=900 PROMISE_CI=1800  # Seconds of wall time, cold, on two idle cores.
 TIER_STARTED=$SECONDS
 
-# Processor time of this shell and of the children that it has waited for, in seconds.
-cpu_seconds() {
+# Processor time of a process and of the children that it has waited for, in seconds.
+process_seconds() {
   local fields
-  read -r -a fields <"/proc/$$/stat"
+  read -r -a fields <"/proc/$1/stat"
   echo $(((fields[13] + fields[14] + fields[15] + fields[16]) / $(getconf CLK_TCK)))
 }
+
+# Processor time of this shell and its steps, without what runs beside them: the shell waits for that at any time.
+rm -f build/beside.*.times
+beside_seconds() { cat build/beside.*.times 2>/dev/null | awk '{sum += $2} END {print sum + 0}'; }
+cpu_seconds() { echo $(($(process_seconds $$) - $(beside_seconds))); }
 
 # noted ok|FAILED STARTED CPU TITLE: a line of the summary for a step that began at these times.
 noted() { SUMMARY+=("$(printf '%-7s %5d s wall %5d s processor  %s' "$1" $((SECONDS - $2)) $(($(cpu_seconds) - $3)) "$4")"); }
@@ -30,30 +35,48 @@ step() {
 }
 
 # begin_beside TITLE COMMAND...: a step that runs beside those that follow, until finish_beside prints and counts it.
+declare -A BESIDE=()
+BESIDE_COUNT=0
 begin_beside() {
-  BESIDE_TITLE="$1" BESIDE_STARTED=$SECONDS
+  local title="$1" log="build/beside.$((BESIDE_COUNT += 1))"
   shift
-  say "$BESIDE_TITLE: begun, beside what follows"
-  "$@" >build/beside.log 2>&1 &
-  BESIDE_PID=$!
+  say "$title: begun, beside what follows"
+  {
+    local code=0 me=$BASHPID started=$SECONDS
+    "$@" || code=$?
+    echo "$((SECONDS - started)) $(process_seconds "$me")" >"$log.times"
+    exit "$code"
+  } >"$log.log" 2>&1 &
+  BESIDE[$title]="$! $log"
 }
 
+# finish_beside TITLE...: false if one of them failed. Exit code 77 is that of a step that found what it needs missing.
 finish_beside() {
-  [ -n "${BESIDE_PID:-}" ] || return 0
-  local cpu code=0
-  cpu=$(cpu_seconds)  # The kernel adds a child's time when it is waited for.
-  wait "$BESIDE_PID" || code=$?
-  BESIDE_PID=""
-  say "$BESIDE_TITLE"
-  cat build/beside.log
-  if [ "$code" = 0 ]; then PASSED=$((PASSED + 1)); noted ok "$BESIDE_STARTED" "$cpu" "$BESIDE_TITLE"
-  else FAILED=$((FAILED + 1)); noted FAILED "$BESIDE_STARTED" "$cpu" "$BESIDE_TITLE"; fi
+  local title pid log code wall cpu result all=0
+  for title in "$@"; do
+    [ -n "${BESIDE[$title]:-}" ] || continue
+    read -r pid log <<<"${BESIDE[$title]}"
+    unset "BESIDE[$title]"
+    code=0 result=ok
+    wait "$pid" || code=$?
+    wall=0 cpu=0
+    read -r wall cpu <"$log.times" || true
+    say "$title"
+    cat "$log.log"
+    case "$code" in
+      0) PASSED=$((PASSED + 1)) ;;
+      77) result=skipped all=1 ;;
+      *) result=FAILED all=1 FAILED=$((FAILED + 1)) ;;
+    esac
+    SUMMARY+=("$(printf '%-7s %5d s wall %5d s processor  %s (beside others)' "$result" "$wall" "$cpu" "$title")")
+  done
+  return "$all"
 }
 
 # summarise [PROMISE]: the steps, and whether they took more than twice the processor time of the promise (seconds on two cores).
 summarise() {
   local promise="${1:-}" cpu
-  cpu=$(cpu_seconds)
+  cpu=$(($(cpu_seconds) + $(beside_seconds)))
   if [ -n "$promise" ] && [ "$cpu" -gt $((4 * promise)) ]; then
     FAILED=$((FAILED + 1))
     SUMMARY+=("FAILED  took $cpu s of processor time; promised are $((2 * promise)) s, allowed twice that (CONTRIBUTING.md)")
@@ -80,7 +103,11 @@ run_ctest() {
   local total failed
   total=$(grep -oE 'out of [0-9]+' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
   failed=$(grep -oE '[0-9]+ tests failed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
-  if [ "$failed" != 0 ]; then grep -E -A40 '\[  FAILED  \]|Failure|ERROR:|Error' "$log" | head -120; fi
+  if [ "$failed" != 0 ]; then
+    # Names of tests that passed or skipped tell of failures, too.
+    grep -vE '^\[ +(RUN|OK|SKIPPED) +\]' "$log" | grep -E -A40 '\[  FAILED  \]|: Failure$|ERROR:|Error' | head -120
+    grep -E '^\[  FAILED  \] .*[/.]' "$log" | sort -u | head -20
+  fi
   PASSED=$((PASSED + total - failed)); FAILED=$((FAILED + failed))
   [ "$total" != 0 ] && [ "$failed" = 0 ]
 }
@@ -101,39 +128,29 @@ configure_demo() {
   cmake --fresh --preset demo -B build/demo -DTENON_WITH_OPENVINO=OFF >build/demo.configure.log 2>&1 || { grep -A8 'CMake Error' build/demo.configure.log; return 1; }
 }
 
-# Real dma-bufs, if the kernel and the emulator are available. The whole suite runs there in ./dev check vm. The emulated machine has one
-# processor, so it runs beside what follows, and its deadline allows for that.
-vm_step() {
-  local title="real dma-bufs in a VM" code=0
-  source scripts/vm.sh
-  vm_build || code=$?
-  if [ "$code" = "$VM_UNAVAILABLE" ]; then SUMMARY+=("skipped      $title: the packages cannot be had, see above")
-  elif [ "$code" != 0 ]; then FAILED=$((FAILED + 1)); SUMMARY+=("FAILED       $title: it cannot be built")
-  else VM_SHARE=$(share_of_today) begin_beside "$title" vm_suite 900 '*dmabuf*:*v4l2*:Allocation.*'; fi
-}
+# What CI does in shares does this one of 0..7 or its quarter of 0..3, or "all": it moves on each day, and TENON_VARIANTS names it.
+share_of_today() { echo "${TENON_VARIANTS:-$(($(date +%s) / 86400 % 8))}"; }
+quarter_of_today() { if [ "${TENON_VARIANTS:-}" = all ]; then echo all; else echo $(($(share_of_today) % 4)); fi; }
 
-# What CI does in quarters does this one of 0..3, or "all": it moves on each day, and TENON_VARIANTS names it.
-share_of_today() { echo "${TENON_VARIANTS:-$(($(date +%s) / 86400 % 4))}"; }
-
-# Suites that run again under another setting have the label `variant`. ./dev test runs none of them, CI a quarter that moves on each day
-# (TENON_VARIANTS=0..3 names it), ./dev check --all each (TENON_VARIANTS=all).
+# Suites that run again under another setting have the label `variant`. ./dev test runs none of them, CI an eighth that moves on each day
+# (TENON_VARIANTS=0..7 names it), ./dev check --all each (TENON_VARIANTS=all).
 variants_to_skip() {
   [ "${TENON_VARIANTS:-}" = all ] && return 0
   local folder="$1" share skipped
   share=$(share_of_today)
   [ -n "${CI:-}" ] || [ -n "${TENON_VARIANTS:-}" ] || share=none
   skipped=$(ctest --test-dir "$folder" -N -FA . -L '^variant$' | sed -nE 's/^ *Test +#[0-9]+: //p' |
-    awk -v share="$share" 'share == "none" || NR % 4 != share {printf "%s%s", sep, $1; sep = "|"}')
+    awk -v share="$share" 'share == "none" || NR % 8 != share {printf "%s%s", sep, $1; sep = "|"}')
   [ -z "$skipped" ] || printf '^(%s)$' "$skipped"
 }
 
 # release_tests [REGEX]: a test that is named runs, variant or not, and whole. Otherwise programs that go through tables of cases run today's
-# quarter of them (tests/support/quarter.cpp).
+# eighth of them (tests/support/eighth.cpp).
 release_tests() {
-  local skipped quarter
+  local skipped eighth
   if [ $# -gt 0 ]; then run_ctest build/release -R "$1"; return; fi
-  skipped=$(variants_to_skip build/release) quarter=$(share_of_today)
-  TENON_QUARTER="${quarter/all/}" run_ctest build/release ${skipped:+-E "$skipped"}
+  skipped=$(variants_to_skip build/release) eighth=$(share_of_today)
+  TENON_EIGHTH="${eighth/all/}" run_ctest build/release ${skipped:+-E "$skipped"}
 }
 
 # Builds and tests; false if it does not build.
@@ -165,10 +182,10 @@ programs_tests() {
 print("|".join(test["name"] for test in json.load(sys.stdin)["tests"] if os.path.basename(test.get("command", [""])[0]) in sys.argv[1:]))' "${@:3}"
 }
 
-# Reads names of programs, one a line. Prints them all if they are few; of more, core's and today's quarter: a change of a header of core
-# reaches every program, and four days or ./dev check asan sanitize each. Neighbours are in one quarter, since they link the same libraries.
+# Reads names of programs, one a line. Prints them all if they are few; of more, core's and today's eighth: a change of a header of core
+# reaches every program, and eight days or ./dev check asan sanitize each. Neighbours are in one eighth, since they link the same libraries.
 sanitized_share() { awk -v share="$(share_of_today)" '{names[NR] = $0}
-  END {for (i = 1; i <= NR; ++i) if (NR <= 8 || share == "all" || int((i - 1) * 4 / NR) == share || names[i] == "core_test") print names[i]}'; }
+  END {for (i = 1; i <= NR; ++i) if (NR <= 8 || share == "all" || int((i - 1) * 8 / NR) == share || names[i] == "core_test") print names[i]}'; }
 
 # sanitized_step PRESET LABELS: builds and runs them. The allocator must answer null where a test asks for an absurd size, as malloc does.
 sanitized_step() {
@@ -191,16 +208,46 @@ minimal_step() {
   else build_step minimal tenon_core header_only_test && run_ctest build/minimal -R '^header_only_test$'; fi
 }
 
-# The rest of the CI tier: dma-bufs in a VM, and beside it lint, headers, the sanitizer, the core alone, the install tree.
+# What needs nothing that is built runs beside the build, where configuring, linking and downloads leave processors idle.
+VM_TITLE="kernel and emulator for dma-bufs"
+ci_begin() {
+  setup test
+  apt_install "${PACKAGES_DOCS[@]}" || true  # Now, since apt-get serves one at a time.
+  apt_install "${PACKAGES_VM[@]}" || true
+  begin_beside "lint" scripts/lint.sh
+  begin_beside "documentation as a site" make_site
+  local reached=0
+  python3 scripts/reach.py build/release --paths dmabuf v4l2 level_zero || reached=$?
+  case $reached in
+    0) begin_beside "$VM_TITLE" vm_prepare ;;
+    3) SUMMARY+=("skipped real dma-bufs in a VM: the change reaches nothing of dmabuf, v4l2 or Level Zero") ;;
+    *) FAILED=$((FAILED + 1)); SUMMARY+=("FAILED       $VM_TITLE: scripts/reach.py ended with $reached") ;;
+  esac
+}
+vm_prepare() { source scripts/vm.sh; vm_build; }
+
+# Real dma-bufs, if the kernel and the emulator are available. The whole suite runs there in ./dev check vm. The emulated machine has one
+# processor, so it runs beside what follows, and its deadline allows for that.
+vm_step() {
+  source scripts/vm.sh
+  VM_SHARE=$(quarter_of_today) begin_beside "real dma-bufs in a VM" vm_suite 900 '*dmabuf*:*v4l2*:Allocation.*'
+}
+
+# The rest of the CI tier: dma-bufs in a VM, and beside it headers, the sanitizer, the core alone, the install tree.
 ci_steps() {
-  if python3 scripts/reach.py build/release --paths dmabuf v4l2 level_zero; then vm_step
-  else SUMMARY+=("skipped real dma-bufs in a VM: the change reaches nothing of dmabuf, v4l2 or Level Zero"); fi
-  step "lint" scripts/lint.sh
-  step "documentation as a site" make_site
+  finish_beside "lint" "documentation as a site" || true
+  [ -z "${BESIDE[$VM_TITLE]:-}" ] || ! finish_beside "$VM_TITLE" || vm_step
   step "configure as ./dev demo does, without tests" configure_demo
   step "public headers alone" python3 scripts/check_headers.py build/release
   ctest_step "tests (sanitized: core, frameworks, parsers)" sanitized_step asan '^(core|frameworks|parsers)$'
   ctest_step "build and tests (minimal: core alone)" minimal_step
   step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
-  finish_beside
+}
+
+# What CI runs; what runs beside it is waited for, also where something failed.
+ci() {
+  export TENON_QUICK=ON
+  ci_begin
+  ! test_all || ci_steps
+  finish_beside "${!BESIDE[@]}"
 }

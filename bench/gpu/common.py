@@ -121,6 +121,24 @@ def profiled(session, path, precision, extents):
     return {"launches": found["launches"], "kernels_ms": found["ms"], "kinds": kinds}
 
 
+def spans(session, path, extents):
+    """Where the time of inferences goes on the host: the median of each inference's spans of a name, in us. `find` is what comes before
+    `replay`, of which `launch` is a part; `ahead` makes the next inference ready, as a part of `wait`."""
+    session.ask(f"trace {path} " + " ".join(map(str, extents)))
+    events = json.loads(path.read_text())["traceEvents"]
+    path.unlink()
+    tokens = [event for event in events if event["name"] == "token"]
+    found = {}
+    for token in tokens:
+        sums = {}
+        for event in events:
+            if event["tid"] == token["tid"] and token["ts"] <= event["ts"] < token["ts"] + token["dur"]:
+                sums[event["name"]] = sums.get(event["name"], 0) + event["dur"]
+        for name, us in sums.items():
+            found.setdefault(name, []).append(us)
+    return {name: median(all_us) for name, all_us in sorted(found.items(), key=lambda item: -median(item[1]))}
+
+
 def median(values):
     return statistics.median(values)
 

@@ -141,9 +141,14 @@ def measure(session, path, precision, prompt, tokens):
     new = session.infer(rest)
     session.ask("reset")
     second, known = session.infer(begin), session.infer(rest)
+    session.ask("reset")
+    session.infer(begin)
+    spans = common.spans(session, path.parent / "trace.json", rest)
+    say("decoders: of a known token, median us: " + ", ".join(f"{name} {us:.0f}" for name, us in spans.items()))
     found |= {"prompt_first_ms": first["ms"][0], "prompt_ms": second["ms"][0], "token_first_ms": first["ms"][1],
               "settled_ms": settled_ms, "token_new_ms": median(new["ms"]), "token_ms": median(known["ms"]), "best_ms": min(known["ms"]),
-              "host_ms": median(known["host_ms"]), "device_bytes": session.ask("memory")["bytes"] - before,
+              "tokens_new_ms": new["ms"], "tokens_ms": known["ms"],
+              "host_ms": median(known["host_ms"]), "spans_us": spans, "device_bytes": session.ask("memory")["bytes"] - before,
               "process_bytes": session.process_bytes()}
     session.ask(f"output {path.parent / 'logits.bin'}")
     return found | common.profiled(session, path, precision, [prompt, 1, 1, 1])

@@ -4,10 +4,11 @@
 //
 //   device                      its name, and the bytes a second at which it copies its memory
 //   load PATH PRECISION [FOLDER] reads and compiles, with CACHE_DIR if a folder is named; answers the ms of both
-//   profile PATH PRECISION      as load; each kernel of what follows is timed
+//   profile PATH PRECISION [N]  as load, or as fixed; each kernel of what follows is timed
 //   fixed PATH PRECISION N      as load; every open dimension has this extent
 //   infer N...                  one inference for each N, the extent of every open dimension; answers for each the ms until its result is
 //                               there, and those for which enqueueing it blocked the caller
+//   trace FILE N...             as infer, with a trace, which goes to that file
 //   settle N...                 infers these again and again from the states' initial values, until the device has found out how kernels get
 //                               into a queue best, for which CUDA's compiler may have to end first; answers the ms, a minute at most
 //   reset                       the states take their initial values
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include <tenon/bench/worker.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/public/ocl.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/graph/model_ops.hpp>
@@ -111,14 +113,29 @@ class Worker {
   void infer(std::istream& extents) {
     std::string all, host;
     for (std::size_t extent = 0; extents >> extent;) {
+      std::vector<Tensor> inputs;  // As those of torch, made before.
+      for (const auto& port : compiled_.inputs()) inputs.push_back(filled(port, extent));
       const auto start = Clock::now();
-      for (const auto& port : compiled_.inputs()) request_.set_tensor(port, filled(port, extent));
-      request_.start_async();
-      append(host, ms_since(start));
-      request_.wait();
+      {
+        const TraceSpan span("token", "bench");
+        for (std::size_t i = 0; i < inputs.size(); ++i) request_.set_tensor(compiled_.input(i), inputs[i]);
+        {
+          const TraceSpan enqueued("start", "bench");
+          request_.start_async();
+        }
+        append(host, ms_since(start));
+        request_.wait();
+      }
       append(all, ms_since(start));
     }
     std::printf("{\"ms\": [%s], \"host_ms\": [%s]}\n", all.c_str(), host.c_str());
+  }
+
+  void trace(const std::string& path, std::istream& extents) {
+    Trace::start();
+    infer(extents);
+    Trace::stop();
+    Trace::write(path);
   }
 
   void settle(std::istream& extents) {
@@ -221,13 +238,16 @@ int main() {
     std::size_t extent = 0;
     if (verb == "load" || verb == "profile" || verb == "fixed") {
       words >> path >> precision;
-      if (verb == "fixed")
-        words >> extent;
-      else
+      if (verb == "load")
         words >> folder;
+      else
+        words >> extent;
       worker.load(path, precision, folder, verb == "profile", extent);
     } else if (verb == "infer") {
       worker.infer(words);
+    } else if (verb == "trace") {
+      words >> path;
+      worker.trace(path, words);
     } else if (verb == "settle") {
       worker.settle(words);
     } else if (verb == "reset") {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder process and two inference processes, each of which is killed in turn (SIGKILL): the others go on, and what was killed comes
-back. kill_each.py TENON MODELS runs it, in a temporary folder, with MODELS/demo.mp4 and MODELS/demo.onnx."""
+"""A decoder process, two inference processes, and a viewer of what the second of them finds. Each is killed in turn (SIGKILL): the others go
+on, and what was killed comes back. kill_each.py TENON MODELS runs it, in a temporary folder, with MODELS/demo.mp4 and MODELS/demo.onnx."""
 import os
 import pathlib
 import signal
@@ -40,16 +40,16 @@ class Process:
             raise SystemExit(f"{self.name} does not end")
 
 
-def goes_on(*inferences):
+def goes_on(*readers):
     """Waits until each process has written results for ten more frames."""
-    wanted = [inference.lines() + 10 for inference in inferences]
+    wanted = [reader.lines() + 10 for reader in readers]
     end = time.monotonic() + PATIENCE_S
-    while any(inference.lines() < lines for inference, lines in zip(inferences, wanted)):
-        for inference in inferences:
-            if inference.process.poll() is not None:
-                raise SystemExit(f"{inference.name} has ended: {pathlib.Path(inference.name + '.err').read_text()}")
+    while any(reader.lines() < lines for reader, lines in zip(readers, wanted)):
+        for reader in readers:
+            if reader.process.poll() is not None:
+                raise SystemExit(f"{reader.name} has ended: {pathlib.Path(reader.name + '.err').read_text()}")
         if time.monotonic() > end:
-            raise SystemExit("no results: " + ", ".join(f"{one.name} {one.lines()}" for one in inferences))
+            raise SystemExit("no results: " + ", ".join(f"{one.name} {one.lines()}" for one in readers))
         time.sleep(0.05)
 
 
@@ -57,26 +57,31 @@ def main(tenon, models):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.symlink(models / "demo.onnx", "demo.onnx")
-        description = pathlib.Path(__file__).resolve().parent / "inference.json"
+        here = pathlib.Path(__file__).resolve().parent
         decoder = Process("decoder", tenon, "serve-frames", models / "demo.mp4", "--loop", "--realtime", "--when-slow", "skip",
                           "--socket", "frames.sock", "--subscribers", "0")
-        first = Process("first", tenon, "pipeline", "-q", description)
-        second = Process("second", tenon, "pipeline", "-q", description)
-        processes = [decoder, first, second]
+        first = Process("first", tenon, "pipeline", "-q", here / "inference.json")
+        second = Process("second", tenon, "pipeline", "-q", here / "serving.json")
+        viewer = Process("viewer", tenon, "pipeline", "-q", here / "viewer.json")
+        processes = [decoder, first, second, viewer]
         try:
-            goes_on(first, second)
+            goes_on(first, viewer)
             first.kill()
-            goes_on(second)
+            goes_on(viewer)
             first.start()
-            goes_on(first, second)
-            second.kill()
+            goes_on(first, viewer)
+            second.kill()  # The viewer waits for it.
             goes_on(first)
             second.start()
-            goes_on(first, second)
+            goes_on(first, viewer)
+            viewer.kill()
+            goes_on(first)
+            viewer.start()
+            goes_on(first, viewer)
             decoder.kill()
             time.sleep(0.5)  # Both notice, and try again.
             decoder.start()
-            goes_on(first, second)
+            goes_on(first, viewer)
             if decoder.process.poll() is not None:
                 raise SystemExit("the decoder has ended: " + pathlib.Path("decoder.err").read_text())
             run = subprocess.run([tenon, "run", "ipc:frames.sock", "--model", "demo.onnx", "--device", "CPU", "--max-frames", "20"],
@@ -91,12 +96,15 @@ def main(tenon, models):
             for process in processes:
                 if process.process.poll() is None:
                     process.stop()
-        if pathlib.Path("frames.sock").exists():
-            raise SystemExit("the decoder leaves its socket behind")
+        for socket in ("frames.sock", "found.sock"):
+            if pathlib.Path(socket).exists():
+                raise SystemExit(f"{socket} is left behind")
+        if b'"kind":"detection"' not in viewer.out.read_bytes():
+            raise SystemExit("the viewer does not see what the inference process found: " + viewer.out.read_text()[-2000:])
         copied = decoder.out.read_text()
         if " 0 bytes copied" not in copied:
             raise SystemExit("the decoder's frames are copied: " + copied)
-        print(f"each was killed, and all went on: {first.lines()} and {second.lines()} results; {copied.strip()}")
+        print(f"each was killed, and all went on: {first.lines()} and {viewer.lines()} results; {copied.strip()}")
 
 
 if __name__ == "__main__":

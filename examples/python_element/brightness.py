@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements of pipelines: brightness as metadata, dark pictures dropped, a source of moving bars, a sink that counts."""
+from collections.abc import Iterator
+
 import numpy as np
 
 import tenon as tn
@@ -12,10 +14,10 @@ class Brightness(tn.Transform):
 
     least: float = 0.0
 
-    def open(self, info: dict) -> None:
+    def open(self, info: dict[str, object]) -> None:
         self.seen = 0
 
-    def process(self, frame: tn.Frame) -> list:
+    def process(self, frame: tn.Frame) -> list[tn.Frame]:
         # The first plane of NV12, I420 and grey is the luma; the array lies over the decoder's memory.
         luma = float(np.asarray(frame.planes[0]).mean())
         frame.add_json(f'{{"brightness": {luma:.1f}, "number": {self.seen}}}')
@@ -31,10 +33,10 @@ class Bars(tn.Source):
     count: int = 25
     width: int = 160
 
-    def open(self) -> dict:
+    def open(self) -> dict[str, object]:
         return {"width": self.width, "height": 120, "format": "rgb", "fps": 25.0}
 
-    def frames(self):  # type: ignore[no-untyped-def]
+    def frames(self) -> Iterator[tn.Frame]:
         for number in range(self.count):
             picture = np.zeros((120, self.width, 3), np.uint8)
             left = number * (self.width - 16) // max(self.count - 1, 1)
@@ -49,8 +51,8 @@ class Count(tn.Sink):
 
     path: str = ""
 
-    def open(self, info: dict) -> None:
-        self.means: list = []
+    def open(self, info: dict[str, object]) -> None:
+        self.means: list[float] = []
 
     def write(self, frame: tn.Frame) -> None:
         self.means.append(float(np.asarray(frame.planes[0]).mean()))

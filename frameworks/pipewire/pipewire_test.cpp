@@ -37,7 +37,7 @@ using ::testing::HasSubstr;
 
 constexpr FrameInfo kInfo{kNv12, 64, 48};
 
-Deadline soon() { return Clock::now() + 20s; }
+Deadline soon() { return Clock::now() + 60s; }
 
 TEST(PipeWireFormats, HaveOneNumberEach) {
   std::size_t count = 0, known = 0;
@@ -164,6 +164,20 @@ class Nodes : public ::testing::Test {
     ASSERT_TRUE(output.wait_for_reader(soon()));
     const auto until = soon();
     while (!output.publish(frame)) ASSERT_LT(Clock::now(), until);
+  }
+  /// Sends and reads a picture. One that the node takes back before it was read, since the machine was slower than the patience, is sent
+  /// again.
+  static std::optional<Frame> send_and_read(Output& output, Input& input, const Frame& frame) {
+    for (const Deadline until = soon();;) {
+      const std::uint64_t taken_back = output.report().taken_back;
+      publish_one(output, frame);
+      try {
+        return input.read(Clock::now() + 4s);
+      } catch (const Error& late) {
+        if (late.code() != Code::kDeadlineExceeded || output.report().taken_back == taken_back || Clock::now() > until)
+          throw;
+      }
+    }
   }
   static std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
@@ -396,21 +410,12 @@ TEST_F(Nodes, TakeBackWhatAReaderNeverGives) {
   Output output("patient", options, soon());
   output.open(kInfo);
   Input input("patient", {}, soon());
-  publish_one(output, filled(7));
-  const std::optional<Frame> kept = input.read(soon());
+  const std::optional<Frame> kept = send_and_read(output, input, filled(7));
   ASSERT_TRUE(kept);
-  EXPECT_TRUE(comes([&] { return output.report().taken_back == 1; }));
+  EXPECT_TRUE(comes([&] { return output.report().held == 0; })) << "though its reader keeps it";
+  EXPECT_GT(output.report().taken_back, 0u);
   for (int i = 0; i < 20; ++i) {  // It goes on with buffers of which the reader has none.
-    const std::uint64_t taken_back = output.report().taken_back;
-    publish_one(output, filled(i));
-    std::optional<Frame> got;
-    try {
-      got = input.read(Clock::now() + 2s);
-    } catch (const Error& late) {  // Where the machine is slow, this one may have been taken back in its turn.
-      ASSERT_EQ(late.code(), Code::kDeadlineExceeded);
-      ASSERT_GT(output.report().taken_back, taken_back) << late.what();
-      continue;
-    }
+    const std::optional<Frame> got = send_and_read(output, input, filled(i));
     ASSERT_TRUE(got);
     EXPECT_EQ(value_of(*got), i);
   }

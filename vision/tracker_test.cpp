@@ -218,6 +218,18 @@ TEST(Tracker, NoOtherAssignmentOfRandomBoxesIsBetter) {
   }
 }
 
+/// All pairs of 1,200 boxes compete: the exact assignment takes seconds a picture, and best first finds each box's own.
+TEST(Tracker, AThousandBoxesThatAllOverlapKeepTheirIds) {
+  std::vector<Detection> boxes;
+  for (int i = 0; i < 1200; ++i) boxes.push_back(at(500, 500, 400 + 0.1f * static_cast<float>(i)));
+  Tracker tracker;
+  const auto first = ids(tracker, boxes);
+  EXPECT_EQ(std::set<std::int64_t>(first.begin(), first.end()).size(), boxes.size());
+  EXPECT_EQ(ids(tracker, boxes), first);
+  std::reverse(boxes.begin(), boxes.end());
+  EXPECT_EQ(ids(tracker, boxes), (std::vector<std::int64_t>{first.rbegin(), first.rend()}));
+}
+
 TEST(Tracker, BoxesThatAreNoneGetNoId) {
   Tracker tracker;
   const float nan = std::numeric_limits<float>::quiet_NaN();

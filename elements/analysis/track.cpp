@@ -20,6 +20,8 @@ constexpr int kPatience = 30;  ///< Frames with objects and without embeddings a
 /// some thousand; frames of another process, where nothing is believed, may bring millions beside thousands of objects.
 constexpr std::size_t kMaxLength = 16'384;
 constexpr std::size_t kMaxNumbers = std::size_t{16} << 20;
+/// Objects of a frame. Detectors give some hundred; the tracker compares each with each that it overlaps.
+constexpr std::size_t kMaxObjects = 4096;
 
 vision::TrackerOptions options_from(const Parameters& given) {
   vision::TrackerOptions options;
@@ -176,6 +178,10 @@ void Track::process(std::uint32_t, Frame& frame) {
   }
   const auto entries = known->all<metadata::Detection>();
   if (entries.empty() && known->first<metadata::NotLookedAt>()) return add_expected(frame);
+  if (entries.size() > kMaxObjects)
+    throw Error(Code::kResourceExhausted, owner_ + ": a frame with " + std::to_string(entries.size()) +
+                                              " objects, expected at most " + std::to_string(kMaxObjects) +
+                                              "; raise the threshold of the model that finds them");
   objects_.resize(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const metadata::Box& box = entries[i]->box;

@@ -232,6 +232,19 @@ TEST(TrackElement, RefusesEmbeddingsThatFillTheMemory) {
   EXPECT_EQ(id_after(*track({{"appearance", "true"}}), person(100, std::vector<float>(16'384, 1))), 1);
 }
 
+TEST(TrackElement, RefusesFramesOfTooManyObjects) {
+  const auto with = [](std::size_t objects) {
+    Frame frame = person(100, {});
+    for (std::size_t i = 1; i < objects; ++i)
+      metadata::of(frame).add(metadata::Detection{{0, 0, 1, 1}, "person", 0, 0.1f, -1});
+    return frame;
+  };
+  Frame many = with(4097), most = with(4096);
+  EXPECT_THAT(error_of([&] { track({})->process(0, many); }, Code::kResourceExhausted),
+              ::testing::HasSubstr("'follow' (track): a frame with 4097 objects, expected at most 4096; raise"));
+  EXPECT_EQ(id_after(*track({}), most), 1);
+}
+
 /// A pattern without repetition, seen by a camera that has moved to the left by `x`.
 Frame view(int x) {
   Frame frame = Frame::allocate({kGray8, 640, 360});

@@ -236,7 +236,7 @@ TEST(CpuDevice, CancelEndsAModelThatIsInterpreted) {
   const auto begin = std::chrono::steady_clock::now();
   request.cancel();
   EXPECT_THROW(request.wait(), Cancelled);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST(CpuDevice, QueriesWhatItSupports) {

@@ -91,7 +91,7 @@ TEST_F(IpcElements, StopSoonWhateverTheyWaitFor) {
   const auto begin = Clock::now();
   reading.stop(Clock::now());
   served.stop(Clock::now());
-  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_LT(Clock::now() - begin, 20s);
 }
 
 TEST_F(IpcElements, StopSoonWhileAProcessHoldsAllThatItMay) {
@@ -110,7 +110,7 @@ TEST_F(IpcElements, StopSoonWhileAProcessHoldsAllThatItMay) {
   std::this_thread::sleep_for(100ms);
   const auto begin = Clock::now();
   served.stop(Clock::now());
-  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_LT(Clock::now() - begin, 20s);
 }
 
 TEST_F(IpcElements, WaitAgainWhereTheStreamBeginsAgain) {

@@ -111,18 +111,18 @@ TEST_F(NpuFaults, TheSocketSaysWhatItDidAndWhatIsWrong) {
 }
 
 TEST_F(NpuFaults, ADeviceIsSlowFromTheNthExecutionOn) {
-  ASSERT_EQ(say("fail execution:2+=slow(60ms)"), "ok");
+  ASSERT_EQ(say("fail execution:2+=slow(400ms)"), "ok");
   const auto time_of = [&] {
     const auto begin = Clock::now();
     EXPECT_EQ(infer(), ZE_RESULT_SUCCESS);
     EXPECT_EQ(data[0], 1);
     return Clock::now() - begin;
   };
-  EXPECT_LT(time_of(), milliseconds(50));
-  EXPECT_GE(time_of(), milliseconds(60));
-  EXPECT_GE(time_of(), milliseconds(60));
+  EXPECT_LT(time_of(), milliseconds(300));
+  EXPECT_GE(time_of(), milliseconds(400));
+  EXPECT_GE(time_of(), milliseconds(400));
   ASSERT_EQ(say("clear"), "ok");
-  EXPECT_LT(time_of(), milliseconds(50));
+  EXPECT_LT(time_of(), milliseconds(300));
 }
 
 TEST_F(NpuFaults, AHungDeviceIsResetAndWorksAgain) {

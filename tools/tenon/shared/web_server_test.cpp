@@ -108,7 +108,7 @@ TEST_F(WebServerLimits, ItEndsAtOnceWhateverClientsDo) {
   EXPECT_THAT(answer_to("GET /none HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404"));
   const Deadline begin = Clock::now();
   server_.reset();
-  EXPECT_LT(Clock::now() - begin, 1s);
+  EXPECT_LT(Clock::now() - begin, 5s) << "an answer that is not read has 10 s";
 }
 
 }  // namespace web_server_test

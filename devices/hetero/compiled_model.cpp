@@ -263,6 +263,8 @@ CompiledModel::CompiledModel(Ports ports, std::string name, Partition partition,
   table_.add_constant(optimal_number_of_infer_requests, requests);
   table_.add_constant(execution_devices, devices);
   table_.add(PropertyName(device::priorities.name(), PropertyMutability::RO), [priorities] { return Any(priorities); });
+  table_.add(PropertyName("HETERO_NUMBER_OF_SUBMODELS", PropertyMutability::RO),
+             [count = parts_.size()] { return Any(count); });  // Under OpenVINO's name.
   table_.add_constant(enable_profiling, profiling);
   table_.add_constant(loaded_from_cache, from_cache);
   table_.add_constant(num_streams, streams::Num(static_cast<std::int32_t>(streams_)));

@@ -88,6 +88,7 @@ TEST_F(Hetero, AssignsByWhatTheDevicesRun) {
   EXPECT_EQ(core.query_model(model, "HETERO:GATED,CPU").at("exp"), "CPU");
   expect_right(compiled, *model, ramp({1, 8}));
   EXPECT_EQ(gate.inferred, 2) << "the parts before and after the CPU's";
+  EXPECT_EQ(compiled.get_property("HETERO_NUMBER_OF_SUBMODELS").as<std::size_t>(), 3u);
   EXPECT_EQ(core.query_model(model, "HETERO:GATED").count("exp"), 0u);
   try {
     core.compile_model(model, "HETERO:GATED");

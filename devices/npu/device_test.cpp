@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU device on a driver: compiling, blobs, requests, states, batches, profiles, queues.
+// The NPU device on a driver: compiling, memory, states, batches, profiles, properties.
 #include <algorithm>
 #include <atomic>
-#include <future>
-#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -17,12 +15,6 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string exported(CompiledModel& model) {
-  std::stringstream stream;
-  model.export_model(stream);
-  return stream.str();
-}
 
 TEST_F(Npu, RefusesStrings) {
   const auto x = std::make_shared<op::v0::Parameter>(element::string, PartialShape{2});
@@ -176,68 +168,6 @@ TEST_F(Npu, SaysWhyItCopies) {
   EXPECT_EQ(request.ledger().total().copied, 16u);
 }
 
-TEST_F(Npu, ExportsAndImports) {
-  auto compiled = core.compile_model(relu(), "NPU");
-  const std::string blob = exported(compiled);
-  std::istringstream stream(blob);
-  auto imported = core.import_model(stream, "NPU");
-  EXPECT_EQ(imported.get_property(model_name), "relu_model");
-  EXPECT_EQ(imported.input("x").get_partial_shape(), (PartialShape{1, 4}));
-  auto request = imported.create_infer_request();
-  request.set_tensor("x", floats({1, 4}, {5, -5, 6, -6}));
-  request.infer();
-  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(5, 0, 6, 0));
-}
-
-TEST_F(Npu, RefusesBlobsThatAreNotItsOwn) {
-  auto compiled = core.compile_model(relu(), "NPU");
-  const std::string blob = exported(compiled);
-  const auto import = [&](const std::string& bytes, const AnyMap& properties = {}) {
-    std::istringstream stream(bytes);
-    core.import_model(stream, "NPU", properties);
-  };
-  EXPECT_THAT(error_of([&] { import("no blob at all, but long enough to have a header"); }, Code::kInvalidArgument),
-              HasSubstr("no compiled blob"));
-  EXPECT_THAT(error_of([&] { import(std::string(5000, 'x') + "OVNPU"); }, Code::kInvalidArgument),
-              HasSubstr("OpenVINO"));
-  EXPECT_THAT(error_of([&] { import(""); }, Code::kDataLoss), HasSubstr("truncated"));
-  std::string newer = blob;
-  newer[8] = 9;
-  EXPECT_THAT(error_of([&] { import(newer); }, Code::kFailedPrecondition),
-              HasSubstr("Metadata version is not supported!"));
-  // Any flipped bit is detected.
-  for (std::size_t at : {std::size_t{20}, std::size_t{100}, std::size_t{600}, blob.size() / 2, blob.size() - 1}) {
-    std::string tampered = blob;
-    tampered[at] = static_cast<char>(tampered[at] ^ 4);
-    EXPECT_EQ(error_of([&] { import(tampered); }).code(), Code::kDataLoss) << "byte " << at;
-  }
-  // Without our header, the driver checks the blob.
-  EXPECT_THROW(import("no blob of the driver's either, whatever one does with it", {{"NPU_IMPORT_RAW_BLOB", true}}),
-               Error);
-  EXPECT_NO_THROW(import(blob));
-}
-
-TEST_F(Npu, RawBlobsAreTheDriversAlone) {
-  auto compiled = core.compile_model(relu(), "NPU", AnyMap{{"NPU_EXPORT_RAW_BLOB", true}});
-  const std::string raw = exported(compiled);
-  EXPECT_NE(raw.substr(0, 8), "TNPUBLOB");
-  std::istringstream stream(raw);
-  auto request = core.import_model(stream, "NPU", AnyMap{{"NPU_IMPORT_RAW_BLOB", true}}).create_infer_request();
-  request.set_tensor("x", floats({1, 4}, {1, -1, 2, -2}));
-  request.infer();
-  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(1, 0, 2, 0));
-}
-
-TEST_F(Npu, CompilesForAnotherPlatformAndKeepsItsBlobsApart) {
-  auto other = core.compile_model(relu(), "NPU", AnyMap{{"NPU_PLATFORM", "3720"}, {"NPU_MAX_TILES", 2}});
-  EXPECT_EQ(other.get_property(intel_npu::platform), "3720");
-  EXPECT_THAT(error_of([&] { other.create_infer_request(); }, Code::kFailedPrecondition), HasSubstr("3720"));
-  const std::string blob = exported(other);
-  std::istringstream stream(blob);
-  EXPECT_THAT(error_of([&] { core.import_model(stream, "NPU"); }, Code::kFailedPrecondition),
-              HasSubstr("is for platform 3720, this device is a 4000"));
-}
-
 TEST_F(Npu, CompilerErrorsCarryTheDriversWords) {
   EXPECT_THAT(error_of([&] {
                 core.compile_model(relu({Dimension::dynamic(), 2}), "NPU");
@@ -275,115 +205,6 @@ TEST_F(Npu, OptimalRequestsFollowTheTable) {
     EXPECT_EQ(few.get_property(optimal_number_of_infer_requests), optimal);
     EXPECT_EQ(few.get_property(hint::num_requests), said);
   }
-}
-
-TEST_F(Npu, SequentialModelsTakeOnlyStartAsync) {
-  TENON_NEEDS("command_queue");
-  // Inferences run in order here anyway; settings_test checks the options that the queue is created with.
-  auto compiled = core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true));
-  auto first = compiled.create_infer_request(), second = compiled.create_infer_request();
-  EXPECT_THAT(error_of([&] { first.infer(); }).what(),
-              HasSubstr("Only start async is supported when RUN_INFERENCES_SEQUENTIALLY is enabled!"));
-  // The second request reads what the first one writes.
-  Tensor between = core.get_default_context("NPU").create_host_tensor(element::f32, {1, 4});
-  first.set_tensor("x", floats({1, 4}, {1, -2, 3, -4}));
-  first.set_tensor("y", between);
-  second.set_tensor("x", between);
-  for (int i = 0; i < 20; ++i) {
-    std::fill_n(between.data<float>(), 4, -9.f);
-    first.start_async();
-    second.start_async();
-    second.wait();
-    first.wait();
-    ASSERT_THAT(values_of(second.get_tensor("y")), ElementsAre(1, 0, 3, 0)) << i;
-  }
-}
-
-TEST_F(Npu, SequentialModelsReportInTheOrderOfTheirStart) {
-  TENON_NEEDS("command_queue");
-  auto compiled = core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true));
-  std::vector<InferRequest> requests;
-  std::mutex mutex;
-  std::vector<int> order;
-  for (int i = 0; i < 4; ++i) {
-    requests.push_back(compiled.create_infer_request());
-    requests.back().set_callback([&, i](std::exception_ptr) {
-      const std::lock_guard lock(mutex);
-      order.push_back(i);
-    });
-  }
-  for (int round = 0; round < 200; ++round) {
-    for (InferRequest& request : requests) request.start_async();
-    for (InferRequest& request : requests) request.wait();
-    const std::lock_guard lock(mutex);
-    ASSERT_THAT(order, ElementsAre(0, 1, 2, 3)) << round;
-    order.clear();
-  }
-}
-
-TEST_F(Npu, ACallbackOfASequentialModelMayWaitForALaterInference) {
-  TENON_NEEDS("command_queue");
-  auto compiled = core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true));
-  auto first = compiled.create_infer_request(), second = compiled.create_infer_request();
-  std::promise<void> started, done;
-  first.set_callback([&, ready = started.get_future().share()](std::exception_ptr) {
-    ready.wait();
-    second.wait();
-    done.set_value();
-  });
-  first.start_async();
-  second.start_async();
-  started.set_value();
-  EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  first.wait();
-}
-
-TEST_F(Npu, ACallbackMayWaitForAnotherInferenceOfTheModel) {
-  auto compiled = core.compile_model(relu(), "NPU");
-  auto outer = compiled.create_infer_request(), inner = compiled.create_infer_request();
-  std::promise<float> result;
-  outer.set_callback([&](std::exception_ptr) {
-    inner.set_tensor("x", floats({1, 4}, {7, 7, 7, 7}));
-    inner.start_async();
-    inner.wait();
-    result.set_value(inner.get_tensor("y").data<float>()[0]);
-  });
-  outer.start_async();
-  auto future = result.get_future();
-  ASSERT_EQ(future.wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  EXPECT_EQ(future.get(), 7);
-  outer.wait();
-}
-
-TEST_F(Npu, TheLastHandleMayGoInACallback) {
-  const std::size_t before = handles();
-  for (int i = 0; i < 10; ++i) {
-    auto request = std::make_shared<InferRequest>(core.compile_model(relu(), "NPU").create_infer_request());
-    std::promise<void> done;
-    InferRequest* raw = request.get();
-    raw->set_callback([&done, held = request](std::exception_ptr) mutable {
-      held.reset();
-      done.set_value();
-    });
-    request->start_async();
-    done.get_future().wait();
-    request->wait();
-    request->set_callback({});
-  }
-  EXPECT_TRUE(handles_fall_to(before)) << handles() << " of " << before;
-}
-
-TEST_F(Npu, RequestsMayGoWhileTheyRun) {
-  const std::size_t before = handles();
-  {
-    auto compiled = core.compile_model(relu({64, 4096}), "NPU");
-    for (int i = 0; i < 20; ++i) {
-      auto request = compiled.create_infer_request();
-      request.start_async();
-      if (i % 2) request.cancel();
-    }
-  }
-  EXPECT_TRUE(handles_fall_to(before)) << handles() << " of " << before;
 }
 
 TEST_F(Npu, StatesStayInOneBufferThatBothSidesSee) {
@@ -633,43 +454,6 @@ TEST_F(Npu, WeightsMayComeWithTheFirstRequest) {
   EXPECT_NO_THROW(compiled.create_infer_request().infer());
   auto eager = core.compile_model(relu(), "NPU", intel_npu::turbo(true), hint::model_priority(hint::Priority::HIGH));
   EXPECT_NO_THROW(eager.create_infer_request().infer());
-}
-
-TEST_F(Npu, CachesInAFolderAndBypassesTheDriversCache) {
-  const auto folder = std::filesystem::temp_directory_path() / ("tenon_npu_cache_" + std::to_string(::getpid()));
-  std::filesystem::remove_all(folder);
-  auto cold = core.compile_model(relu(), "NPU", cache_dir(folder.string()));
-  EXPECT_FALSE(cold.get_property(loaded_from_cache));
-  EXPECT_EQ(cold.get_property(cache_dir), folder.string()) << "the device was told, so that the driver caches nothing";
-  auto warm = core.compile_model(relu(), "NPU", cache_dir(folder.string()));
-  EXPECT_TRUE(warm.get_property(loaded_from_cache));
-  auto request = warm.create_infer_request();
-  request.set_tensor("x", floats({1, 4}, {2, -2, 2, -2}));
-  request.infer();
-  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(2, 0, 2, 0));
-  // Entries are of the device, whatever the context.
-  auto in_context = core.compile_model(relu(), core.create_context("NPU", AnyMap{}), cache_dir(folder.string()));
-  EXPECT_TRUE(in_context.get_property(loaded_from_cache));
-  std::filesystem::remove_all(folder);
-}
-
-/// The driver decides how many run at once; each has its own result.
-TEST_F(Npu, ManyRequestsInFlightEachGetTheirOwnResult) {
-  auto compiled = core.compile_model(relu({1, 256}), "NPU");
-  std::vector<InferRequest> requests;
-  for (int i = 0; i < 32; ++i) requests.push_back(compiled.create_infer_request());
-  for (int round = 0; round < 5; ++round) {
-    const auto value = [round](std::size_t i) { return static_cast<float>(100 * round) + static_cast<float>(i) + 1; };
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      std::fill_n(requests[i].get_tensor("x").data<float>(), 256, value(i));
-      std::fill_n(requests[i].get_tensor("y").data<float>(), 256, -1.f);
-    }
-    for (auto& request : requests) request.start_async();
-    for (std::size_t i = requests.size(); i-- > 0;) {  // Not in order of completion.
-      requests[i].wait();
-      ASSERT_THAT(values_of(requests[i].get_tensor("y")), Each(value(i))) << "request " << i << ", round " << round;
-    }
-  }
 }
 
 }  // namespace npu_device_test

@@ -12,4 +12,5 @@
 #include <tenon/frameworks/gstreamer/frame.cpp>
 #include <tenon/frameworks/gstreamer/launch.cpp>
 #include <tenon/frameworks/gstreamer/metadata.cpp>
+#include <tenon/frameworks/gstreamer/metadata_reader.cpp>
 #include <tenon/frameworks/gstreamer/pool.cpp>

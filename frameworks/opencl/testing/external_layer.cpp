@@ -22,15 +22,12 @@
 #include <tenon/frameworks/opencl/testing/layer.hpp>
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -42,24 +39,18 @@
 #include <thread>
 #include <vector>
 
-struct _cl_semaphore_khr {
-  std::atomic<int> references{1};
-  cl_context context = nullptr;
-  int fd = -1;
-  bool counts = true;  // An eventfd; else a fence, which stays signalled.
-};
+#include <tenon/frameworks/opencl/testing/semaphores.hpp>
+#include <tenon/frameworks/opencl/testing/surfaces.hpp>
 
 namespace {
 
-using Semaphore = _cl_semaphore_khr;
-
-constexpr cl_uint kOpaqueFd = 0x2060, kDmabuf = 0x2067, kSemaphoreOpaqueFd = 0x2055, kSemaphoreSyncFd = 0x2058;
-constexpr cl_device_info kMemoryImports = 0x204F, kLinearImageImports = 0x2052, kSemaphoreImports = 0x204D,
-                         kSemaphoreExports = 0x204E;
-constexpr int kFenceTimeout_ms = 20'000;
+constexpr cl_uint kOpaqueFd = 0x2060, kDmabuf = 0x2067;
+constexpr cl_device_info kMemoryImports = 0x204F, kLinearImageImports = 0x2052;
 constexpr std::chrono::milliseconds kLate{5}, kLongest{5000};
 
 using layer::answer;
+using layer::context_of;
+using layer::mark;
 using layer::next;
 using layer::table;
 
@@ -84,15 +75,15 @@ Arguments& arguments = *new Arguments;
 
 cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size_t size, void* value,
                                    size_t* size_ret) {
-  const cl_uint memory[] = {kOpaqueFd, kDmabuf}, semaphores[] = {kSemaphoreOpaqueFd, kSemaphoreSyncFd};
+  const cl_uint memory[] = {kOpaqueFd, kDmabuf}, semaphores[] = {layer::kSemaphoreOpaqueFd, layer::kSemaphoreSyncFd};
   switch (key) {
     case kMemoryImports:
       return answer(memory, 2, size, value, size_ret);
     case kLinearImageImports:
       return answer(memory + 1, asked_for("pictures") ? 1 : 0, size, value, size_ret);
-    case kSemaphoreImports:
+    case layer::kSemaphoreImports:
       return answer(semaphores, 2, size, value, size_ret);
-    case kSemaphoreExports:
+    case layer::kSemaphoreExports:
       return answer(semaphores, 1, size, value, size_ret);
     case CL_DEVICE_TYPE:
       if (asked_for("unified") || asked_for("cuda")) {
@@ -253,12 +244,6 @@ cl_int CL_API_CALL release_event(cl_event event) {
   return next->clReleaseEvent(event);
 }
 
-cl_context context_of(cl_command_queue queue) {
-  cl_context context = nullptr;
-  next->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
-  return context;
-}
-
 /// Queues that free SVM, until a marker is behind that, with their contexts.
 std::map<cl_command_queue, cl_context>& freeing = *new std::map<cl_command_queue, cl_context>;
 cl_int CL_API_CALL free_svm(cl_command_queue queue, cl_uint count, void** pointers,
@@ -319,17 +304,6 @@ bool is_ours(cl_mem buffer) {
   std::lock_guard lock(mutex);
   const auto found = imports.find(buffer);
   return found == imports.end() || found->second.acquired > 0;
-}
-
-bool is_out_of_order(cl_command_queue queue) {
-  cl_command_queue_properties properties = 0;
-  next->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, nullptr);
-  return (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
-}
-/// A command that does nothing, after `count` events and, in a queue in order, after those before it.
-cl_int mark(cl_command_queue queue, cl_uint count, const cl_event* after, cl_event* event) {
-  return is_out_of_order(queue) && count ? next->clEnqueueMarkerWithWaitList(queue, count, after, event)
-                                         : next->clEnqueueBarrierWithWaitList(queue, count, after, event);
 }
 
 /// Moves the bytes of buffers that are apart when `after` is over; the command's end is a user event.
@@ -477,189 +451,19 @@ cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
   return next->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, count, after, event);
 }
 
-Semaphore* CL_API_CALL create_semaphore(cl_context context, const cl_properties* properties, cl_int* status) {
-  auto made = std::make_unique<Semaphore>();
-  made->context = context;
-  cl_int result = CL_SUCCESS;
-  for (const cl_properties* p = properties; *p; p += 2) {
-    if (*p == 0x203D) continue;  // Its type: there is only one.
-    if (*p == kSemaphoreOpaqueFd || *p == kSemaphoreSyncFd) {
-      made->fd = static_cast<int>(p[1]);
-      made->counts = *p == kSemaphoreOpaqueFd;
-      if (::fcntl(made->fd, F_GETFD) < 0) result = CL_INVALID_VALUE;
-    } else if (*p == 0x203F) {  // What it can be exported as: a list.
-      if (p[1] != kSemaphoreOpaqueFd || p[2] != 0) result = CL_INVALID_VALUE;
-      made->fd = ::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-      ++p;
-    } else {
-      result = CL_INVALID_PROPERTY;
-    }
-    if (result != CL_SUCCESS) break;
-  }
-  if (status) *status = result;
-  return result == CL_SUCCESS ? made.release() : nullptr;
-}
-cl_int CL_API_CALL release_semaphore(Semaphore* semaphore) {
-  if (--semaphore->references == 0) {
-    ::close(semaphore->fd);
-    delete semaphore;
-  }
-  return CL_SUCCESS;
-}
-
-cl_int CL_API_CALL wait_semaphores(cl_command_queue queue, cl_uint count, Semaphore* const* semaphores, const cl_ulong*,
-                                   cl_uint after_count, const cl_event* after, cl_event* event) {
-  cl_int status = CL_SUCCESS;
-  std::vector<cl_event> all(after, after + after_count);
-  for (cl_uint i = 0; i < count; ++i) {
-    const cl_event signalled = next->clCreateUserEvent(context_of(queue), &status);
-    if (!signalled) return status;
-    all.push_back(signalled);
-    next->clRetainEvent(signalled);
-    ++semaphores[i]->references;
-    std::thread([semaphore = semaphores[i], signalled] {
-      struct pollfd entry = {semaphore->fd, POLLIN, 0};
-      const bool ready = ::poll(&entry, 1, kFenceTimeout_ms) == 1;
-      std::uint64_t taken = 0;
-      if (ready && semaphore->counts && ::read(semaphore->fd, &taken, sizeof taken) != sizeof taken) taken = 0;
-      next->clSetUserEventStatus(signalled, ready ? CL_COMPLETE : CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-      next->clReleaseEvent(signalled);
-      release_semaphore(semaphore);
-    }).detach();
-  }
-  status = mark(queue, static_cast<cl_uint>(all.size()), all.data(), event);
-  for (std::size_t i = after_count; i < all.size(); ++i) next->clReleaseEvent(all[i]);
-  return status;
-}
-void CL_CALLBACK set_semaphore(cl_event, cl_int, void* data) {
-  auto* semaphore = static_cast<Semaphore*>(data);
-  const std::uint64_t one = 1;
-  if (::write(semaphore->fd, &one, sizeof one) < 0) std::abort();
-  release_semaphore(semaphore);
-}
-cl_int CL_API_CALL signal_semaphores(cl_command_queue queue, cl_uint count, Semaphore* const* semaphores,
-                                     const cl_ulong*, cl_uint after_count, const cl_event* after, cl_event* event) {
-  cl_event done = nullptr;
-  const cl_int status = next->clEnqueueMarkerWithWaitList(queue, after_count, after, &done);
-  if (status != CL_SUCCESS) return status;
-  for (cl_uint i = 0; i < count; ++i) {
-    ++semaphores[i]->references;
-    next->clSetEventCallback(done, CL_COMPLETE, set_semaphore, semaphores[i]);
-  }
-  if (event)
-    *event = done;
-  else
-    next->clReleaseEvent(done);
-  return CL_SUCCESS;
-}
-cl_int CL_API_CALL export_semaphore(Semaphore* semaphore, cl_device_id, cl_uint type, size_t size, void* value,
-                                    size_t* size_ret) {
-  if (type != kSemaphoreOpaqueFd || !semaphore->counts) return CL_INVALID_VALUE;
-  const int fd = ::fcntl(semaphore->fd, F_DUPFD_CLOEXEC, 0);
-  return fd < 0 ? CL_OUT_OF_RESOURCES : answer(&fd, 1, size, value, size_ret);
-}
-
-/// Surfaces of 64x32 px in NV12.
-std::map<cl_context, const unsigned*>& displays = *new std::map<cl_context, const unsigned*>;
-std::map<cl_mem, bool>& surfaces = *new std::map<cl_mem, bool>;  // Whether each image of one is acquired.
-
-cl_int CL_API_CALL devices_of_display(cl_platform_id platform, cl_uint, void* display, cl_uint, cl_uint entries,
-                                      cl_device_id* devices, cl_uint* count) {
-  if (*static_cast<const unsigned*>(display) == 0) return -1098;  // CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL
-  return next->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, entries, devices, count);
-}
-cl_context CL_API_CALL create_context(const cl_context_properties* properties, cl_uint count,
-                                      const cl_device_id* devices,
-                                      void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* data,
-                                      cl_int* status) {
-  std::vector<cl_context_properties> kept;
-  const unsigned* display = nullptr;
-  for (const cl_context_properties* p = properties; p && *p; p += 2) {
-    if (*p == 0x4097)  // CL_CONTEXT_VA_API_DISPLAY_INTEL
-      display = reinterpret_cast<const unsigned*>(p[1]);
-    else
-      kept.insert(kept.end(), {p[0], p[1]});
-  }
-  kept.push_back(0);
-  const cl_context made =
-      next->clCreateContext(properties ? kept.data() : nullptr, count, devices, notify, data, status);
-  std::lock_guard lock(mutex);
-  displays[made] = display;
-  return made;
-}
-void CL_CALLBACK forget_surface(cl_mem image, void*) {
-  std::lock_guard lock(mutex);
-  surfaces.erase(image);
-}
-cl_mem CL_API_CALL from_surface(cl_context context, cl_mem_flags flags, unsigned* surface, cl_uint plane,
-                                cl_int* status) {
-  {
-    std::lock_guard lock(mutex);
-    const unsigned* display = displays[context];
-    if (!display || *surface >= *display || plane > 1) {
-      *status = -1099;  // CL_INVALID_VA_API_MEDIA_SURFACE_INTEL
-      return nullptr;
-    }
-  }
-  const cl_image_format format{plane ? cl_channel_order{CL_RG} : cl_channel_order{CL_R}, CL_UNORM_INT8};
-  cl_image_desc desc{};
-  desc.image_type = CL_MEM_OBJECT_IMAGE2D;
-  desc.image_width = plane ? 32 : 64;
-  desc.image_height = plane ? 16 : 32;
-  std::vector<unsigned char> pixels(64 * 32, static_cast<unsigned char>(*surface + 1));
-  const cl_mem image =
-      next->clCreateImage(context, flags | CL_MEM_COPY_HOST_PTR, &format, &desc, pixels.data(), status);
-  if (!image) return nullptr;
-  std::lock_guard lock(mutex);
-  surfaces[image] = false;
-  next->clSetMemObjectDestructorCallback(image, forget_surface, nullptr);
-  return image;
-}
-cl_int pass_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
-                     const cl_event* after, cl_event* event, bool acquired) {
-  {
-    std::lock_guard lock(mutex);
-    for (cl_uint i = 0; i < count; ++i) {
-      const auto found = surfaces.find(images[i]);
-      if (found == surfaces.end()) return CL_INVALID_MEM_OBJECT;
-      if (found->second == acquired) return acquired ? -1100 : -1101;
-      found->second = acquired;
-    }
-  }
-  return next->clEnqueueMarkerWithWaitList(queue, after_count, after, event);
-}
-cl_int CL_API_CALL acquire_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
-                                    const cl_event* after, cl_event* event) {
-  return pass_surfaces(queue, count, images, after_count, after, event, true);
-}
-cl_int CL_API_CALL release_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
-                                    const cl_event* after, cl_event* event) {
-  return pass_surfaces(queue, count, images, after_count, after, event, false);
-}
-cl_int CL_API_CALL copy_image_to_buffer(cl_command_queue queue, cl_mem image, cl_mem buffer, const size_t* origin,
-                                        const size_t* region, size_t offset, cl_uint count, const cl_event* after,
-                                        cl_event* event) {
-  {
-    std::lock_guard lock(mutex);
-    const auto found = surfaces.find(image);
-    if (found != surfaces.end() && !found->second) return -1101;  // CL_VA_API_MEDIA_SURFACE_NOT_ACQUIRED_INTEL
-  }
-  return next->clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, count, after, event);
-}
-
 void* CL_API_CALL extension_function(cl_platform_id platform, const char* name) {
   const std::map<std::string, void*> ours = {
       {"clEnqueueAcquireExternalMemObjectsKHR", reinterpret_cast<void*>(acquire)},
       {"clEnqueueReleaseExternalMemObjectsKHR", reinterpret_cast<void*>(release)},
-      {"clCreateSemaphoreWithPropertiesKHR", reinterpret_cast<void*>(create_semaphore)},
-      {"clReleaseSemaphoreKHR", reinterpret_cast<void*>(release_semaphore)},
-      {"clEnqueueWaitSemaphoresKHR", reinterpret_cast<void*>(wait_semaphores)},
-      {"clEnqueueSignalSemaphoresKHR", reinterpret_cast<void*>(signal_semaphores)},
-      {"clGetSemaphoreHandleForTypeKHR", reinterpret_cast<void*>(export_semaphore)},
-      {"clGetDeviceIDsFromVA_APIMediaAdapterINTEL", reinterpret_cast<void*>(devices_of_display)},
-      {"clCreateFromVA_APIMediaSurfaceINTEL", reinterpret_cast<void*>(from_surface)},
-      {"clEnqueueAcquireVA_APIMediaSurfacesINTEL", reinterpret_cast<void*>(acquire_surfaces)},
-      {"clEnqueueReleaseVA_APIMediaSurfacesINTEL", reinterpret_cast<void*>(release_surfaces)}};
+      {"clCreateSemaphoreWithPropertiesKHR", reinterpret_cast<void*>(layer::create_semaphore)},
+      {"clReleaseSemaphoreKHR", reinterpret_cast<void*>(layer::release_semaphore)},
+      {"clEnqueueWaitSemaphoresKHR", reinterpret_cast<void*>(layer::wait_semaphores)},
+      {"clEnqueueSignalSemaphoresKHR", reinterpret_cast<void*>(layer::signal_semaphores)},
+      {"clGetSemaphoreHandleForTypeKHR", reinterpret_cast<void*>(layer::export_semaphore)},
+      {"clGetDeviceIDsFromVA_APIMediaAdapterINTEL", reinterpret_cast<void*>(layer::devices_of_display)},
+      {"clCreateFromVA_APIMediaSurfaceINTEL", reinterpret_cast<void*>(layer::from_surface)},
+      {"clEnqueueAcquireVA_APIMediaSurfacesINTEL", reinterpret_cast<void*>(layer::acquire_surfaces)},
+      {"clEnqueueReleaseVA_APIMediaSurfacesINTEL", reinterpret_cast<void*>(layer::release_surfaces)}};
   const auto found = ours.find(name);
   return found != ours.end() ? found->second : next->clGetExtensionFunctionAddressForPlatform(platform, name);
 }

@@ -44,6 +44,23 @@ static inline cl_int answer_extensions(cl_device_id device, const std::string& n
   return answer(all.c_str(), all.size() + 1, size, value, size_ret);
 }
 
+static inline cl_context context_of(cl_command_queue queue) {
+  cl_context context = nullptr;
+  next->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  return context;
+}
+
+static inline bool is_out_of_order(cl_command_queue queue) {
+  cl_command_queue_properties properties = 0;
+  next->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, nullptr);
+  return (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+}
+/// A command that does nothing, after `count` events and, in a queue in order, after those before it.
+static inline cl_int mark(cl_command_queue queue, cl_uint count, const cl_event* after, cl_event* event) {
+  return is_out_of_order(queue) && count ? next->clEnqueueMarkerWithWaitList(queue, count, after, event)
+                                         : next->clEnqueueBarrierWithWaitList(queue, count, after, event);
+}
+
 }  // namespace layer
 
 extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_layer_info key, size_t size,

@@ -59,6 +59,7 @@ CIRCLES = [
     {"runtime/core", "runtime/internal/core_impl"},
     {"runtime/preprocess/internal/steps", "runtime/preprocess/pre_post_process"},
     {"vision/decoder_types", "vision/internal/families"},
+    {"elements/internal/engine", "elements/pipeline"},
     {"devices/npu/compiled_model", "devices/npu/request"},
     {"drivers/npu/run/command_list", "drivers/npu/run/executor"},
     {"drivers/npu/run/graph", "drivers/npu/run/profiling"},

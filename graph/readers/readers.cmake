@@ -72,7 +72,7 @@ message OptionalProto {
   set_target_properties(tenon_onnx_schema PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(tenon_onnx_schema SYSTEM PUBLIC "${_generated}")
   target_link_libraries(tenon_onnx_schema PUBLIC protobuf::libprotobuf-lite)
-  file(GLOB _onnx_sources CONFIGURE_DEPENDS "${_readers}/onnx/*.cpp")
+  file(GLOB _onnx_sources CONFIGURE_DEPENDS "${_readers}/onnx/*.cpp" "${_readers}/onnx/ops/*.cpp")
   list(FILTER _onnx_sources EXCLUDE REGEX "_(test|bench)\\.cpp$")
   add_library(tenon_graph_onnx OBJECT ${_onnx_sources})
   target_link_libraries(tenon_graph_onnx PRIVATE tenon_flags tenon::core tenon_onnx_schema)

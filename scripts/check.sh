@@ -89,7 +89,7 @@ check_decoders() {
 # The figures of tenon evaluate beside pycocotools' and TrackEval's, over random files.
 check_metrics() {
   local cases="$PWD/build/metrics_cases" python=build/venv-metrics/bin/python
-  VENV=build/venv-metrics pip_install "${PYPI_METRICS[@]}" && rm -rf "$cases" && "$python" vision/metrics_oracle.py --out "$cases" --seeds 40 &&
+  VENV=build/venv-metrics pip_install "${PYPI_METRICS[@]}" && rm -rf "$cases" && "$python" vision/metrics/metrics_oracle.py --out "$cases" --seeds 40 &&
     configure release && build release vision_test || return 1
   TENON_METRICS_CASES="$cases" build/release/tests/vision_test --gtest_filter='MetricsCases.*'
 }

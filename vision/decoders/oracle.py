@@ -571,7 +571,7 @@ def write(folder, name, content, small):
 
 
 def speed():
-    """Ultralytics' suppression in one thread, for vision/decode_bench.cpp: 8,400 boxes of 80 classes, 2 % of them objects."""
+    """Ultralytics' suppression in one thread, for vision/outputs/decode_bench.cpp: 8,400 boxes of 80 classes, 2 % of them objects."""
     import time
     import torch
     torch.set_num_threads(1)

@@ -16,7 +16,7 @@ using nlohmann::json;
 using Evaluate = ToolTest;
 
 std::string cases(const std::string& name) {
-  return from_environment("TENON_SOURCE_DIR") + "/vision/metrics_cases/" + name;
+  return from_environment("TENON_SOURCE_DIR") + "/vision/metrics/cases/" + name;
 }
 json parsed(const std::string& path) { return json::parse(text_of(path)); }
 

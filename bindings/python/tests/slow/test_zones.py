@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of vision/zones_test.cpp are those of the package supervision."""
+"""The numbers of vision/tracking/zones_test.cpp are those of the package supervision."""
 
 import pathlib
 import re
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-VISION = pathlib.Path(__file__).resolve().parents[4] / "vision"
+VISION = pathlib.Path(__file__).resolve().parents[4] / "vision/tracking"
 
 
 def test_zones_count_as_supervision_does():

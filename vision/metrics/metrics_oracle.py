@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes files of ground truth and of results, and what pycocotools (PyPI, 2.0.11) and TrackEval (trackeval, 1.3.0) say of them. metrics_test.cpp
-reads the same files and compares. vision/metrics_cases has the cases of seed 0; ./dev check metrics makes more.
+reads the same files and compares. vision/metrics/cases has the cases of seed 0; ./dev check metrics makes more.
 
 metrics_oracle.py --out FOLDER [--seeds N]"""
 

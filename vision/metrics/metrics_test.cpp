@@ -31,7 +31,8 @@ namespace fs = std::filesystem;
 /// The folders of cases whose names begin with `kind`.
 std::vector<fs::path> cases(const std::string& kind) {
   const char* const folder = std::getenv("TENON_METRICS_CASES");
-  if (!folder) throw std::runtime_error("set TENON_METRICS_CASES to the folder that vision/metrics_oracle.py wrote");
+  if (!folder)
+    throw std::runtime_error("set TENON_METRICS_CASES to the folder that vision/metrics/metrics_oracle.py wrote");
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().filename().string().rfind(kind, 0) == 0) found.push_back(entry.path());

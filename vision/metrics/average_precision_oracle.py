@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "models"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "models"))
 import metrics  # noqa: E402
 
 state = 11

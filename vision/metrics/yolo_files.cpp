@@ -29,16 +29,16 @@ std::map<std::string, std::string> text_files(const std::string& folder) {
 }
 
 /// An object or detection of a line.
-struct Shape {
+struct LineShape {
   CocoBox box;
   MaskRuns mask;
   double area = 0;
 };
 
 /// Reads the values of a line from the second on, `count` of them.
-Shape read_shape(const NumberLine& line, std::size_t count, std::size_t width, std::size_t height) {
+LineShape read_shape(const NumberLine& line, std::size_t count, std::size_t width, std::size_t height) {
   const auto w = static_cast<double>(width), h = static_cast<double>(height);
-  Shape shape;
+  LineShape shape;
   if (count == 4) {
     shape.box = {(line[1] - line[3] / 2) * w, (line[2] - line[4] / 2) * h, line[3] * w, line[4] * h};
     if (line[3] < 0 || line[4] < 0) line.refuse("width and height must be 0 or more");
@@ -97,7 +97,7 @@ LabelledPictures read_yolo_truth(const std::string& folder, const PictureSizes& 
         line.refuse("the class " + std::to_string(object.label_id) + " has no label: there are " +
                     std::to_string(labels.size()));
       classes = std::max(classes, static_cast<std::size_t>(object.label_id) + 1);
-      Shape shape = read_shape(line, line.size() - 1, picture.width, picture.height);
+      LineShape shape = read_shape(line, line.size() - 1, picture.width, picture.height);
       object.box = shape.box, object.area = shape.area, object.mask = std::move(shape.mask);
       truth.has_masks = truth.has_masks && object.mask;
       ++objects;
@@ -131,7 +131,7 @@ FoundInPictures read_yolo_found(const std::string& folder, const LabelledPicture
         line.refuse("expected \"class x y width height score\" or \"class x1 y1 x2 y2 x3 y3 ... score\", found " +
                     std::to_string(line.size()) + " numbers");
       const int id = class_of(line);
-      Shape shape = read_shape(line, line.size() - 2, picture.width, picture.height);
+      LineShape shape = read_shape(line, line.size() - 2, picture.width, picture.height);
       found.has_masks = found.has_masks && shape.mask;
       const auto label = std::lower_bound(truth.category_ids.begin(), truth.category_ids.end(), id);
       if (label == truth.category_ids.end() || *label != id) {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -13,10 +12,10 @@
 
 #include <gtest/gtest.h>
 #include <hwy/aligned_allocator.h>
-#include <hwy/targets.h>
 
 #include <tenon/engine/kernels/attention/kv_cache_quant.hpp>
 #include <tenon/engine/kernels/simd/bf16.hpp>
+#include <tenon/engine/testing/instruction_sets.hpp>
 
 namespace tenon::engine_test {
 namespace attention_attention_test {
@@ -72,6 +71,7 @@ struct Case {
   }
 };
 
+/// The sums are made once, and the kernels of each instruction set give them.
 void expect_right(const Case& c) {
   SCOPED_TRACE(c.name());
   std::mt19937 random(7);
@@ -121,13 +121,7 @@ void expect_right(const Case& c) {
   }
   const void* mask = c.mask == Mask::kAdded ? static_cast<const void*>(added.data()) : chosen.data();
 
-  const AttentionTasks tasks(what, c.threads);
-  const auto scratch = hwy::AllocateAligned<std::byte>(tasks.scratch_bytes() + 64);
-  std::fill_n(scratch.get(), tasks.scratch_bytes(), std::byte{0xff});
-  const std::vector<float> before = out.real;
-  tasks.run(q.data(), k.data(), v.data(), mask, sinks.data(), out.data(), scratch.get(), 0.5f);
-
-  double worst = 0;
+  std::vector<double> wanted(c.heads * c.queries * c.width);
   for (std::size_t h = 0; h < c.heads; ++h) {
     const Attention::Head& head = what.heads[h];
     for (std::size_t l = 0; l < c.queries; ++l) {
@@ -151,26 +145,39 @@ void expect_right(const Case& c) {
       }
       if (most != kNone) sum = std::exp(sink - most);
       for (double& weight : weights) sum += weight = most == kNone ? 0 : std::exp(weight - most);
-      std::vector<double> wanted(c.width);
       for (std::size_t s = 0; s < c.keys && sum > 0; ++s) {
         const float* const value = &v.real[head.v + s * what.v_row];
         const double weight = weights[s] / sum;
-        double* const to = wanted.data();
+        double* const to = &wanted[(h * c.queries + l) * c.width];
         for (std::size_t e = 0; e < c.width; ++e) to[e] += weight * value[e];
-      }
-      for (std::size_t e = 0; e < c.width; ++e)
-        worst = std::max(worst, std::abs(wanted[e] - out.at(head.out + l * what.out_row + e)));
-      // Nothing is written between rows.
-      const std::size_t behind = head.out + l * what.out_row + c.width;
-      if (c.type == ElementType::kF32) {
-        EXPECT_TRUE(std::equal(&out.real[behind], &out.real[behind] + kGap, &before[behind]));
       }
     }
   }
-  EXPECT_LE(worst, c.type == ElementType::kF32 && !c.is_narrow ? 2e-5 : 4e-2);
+  const Numbers before = out;
+  for_each_instruction_set([&] {
+    const AttentionTasks tasks(what, c.threads);
+    const auto scratch = hwy::AllocateAligned<std::byte>(tasks.scratch_bytes() + 64);
+    std::fill_n(scratch.get(), tasks.scratch_bytes(), std::byte{0xff});
+    out = before;
+    tasks.run(q.data(), k.data(), v.data(), mask, sinks.data(), out.data(), scratch.get(), 0.5f);
+    double worst = 0;
+    const double* expected = wanted.data();
+    for (const Attention::Head& head : what.heads) {
+      for (std::size_t l = 0; l < c.queries; ++l) {
+        for (std::size_t e = 0; e < c.width; ++e)
+          worst = std::max(worst, std::abs(*expected++ - out.at(head.out + l * what.out_row + e)));
+        // Nothing is written between rows.
+        const std::size_t behind = head.out + l * what.out_row + c.width;
+        if (c.type == ElementType::kF32) {
+          EXPECT_TRUE(std::equal(&out.real[behind], &out.real[behind] + kGap, &before.real[behind]));
+        }
+      }
+    }
+    EXPECT_LE(worst, c.type == ElementType::kF32 && !c.is_narrow ? 2e-5 : 4e-2);
+  });
 }
 
-void expect_all_right() {
+TEST(AttentionKernel, AgreesWithSumsInF64OnEveryInstructionSet) {
   for (const std::size_t queries : {1, 2, 5, 12, 47, 50, 97})
     for (const std::size_t keys : {0, 1, 3, 63, 65, 130}) {
       expect_right({.queries = queries, .keys = keys});
@@ -235,20 +242,6 @@ void expect_all_right() {
   expect_right({.queries = 7, .keys = 20, .heads = 32, .share = 32, .threads = 2});
 }
 
-void on_every_instruction_set(const std::function<void()>& body) {
-  const std::int64_t all = hwy::SupportedTargets();
-  for (std::int64_t left = all; left != 0; left &= left - 1) {
-    hwy::SetSupportedTargetsForTest(left & -left);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    SCOPED_TRACE(hwy::TargetName(left & -left));
-    body();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
-
-TEST(AttentionKernel, AgreesWithSumsInF64OnEveryInstructionSet) { on_every_instruction_set(expect_all_right); }
-
 /// A cache of [heads, room, length] numbers in that format, and the same widened.
 struct Cache {
   KvCacheQuant format;
@@ -282,7 +275,7 @@ void expect_right_from_cache(ElementType type, std::size_t queries, std::size_t 
   const KvCacheQuant format{type, length, type == ElementType::kU8 ? group : 0};
   const std::size_t room = keys + kRoom;
   Cache k(format, kHeads / kShare * room, random), v(format, kHeads / kShare * room, random);
-  std::vector<float> q(kHeads * queries * length), out(q.size()), wanted(q.size());
+  std::vector<float> q(kHeads * queries * length), out(q.size());
   std::normal_distribution<float> normal;
   for (float& x : q) x = normal(random);
   Attention what;
@@ -298,41 +291,48 @@ void expect_right_from_cache(ElementType type, std::size_t queries, std::size_t 
     const std::size_t of_cache = h / kShare * room * length;
     what.heads.push_back({h * queries * length, of_cache, of_cache, h * queries * length, 0});
   }
-  const AttentionTasks tasks(what, threads);
-  const auto scratch = hwy::AllocateAligned<std::byte>(tasks.scratch_bytes() + 64);
-  std::fill_n(scratch.get(), tasks.scratch_bytes(), std::byte{0xff});
-  tasks.run(q.data(), k.bytes.data(), v.bytes.data(), nullptr, nullptr, out.data(), scratch.get());
+  std::vector<double> wanted;
   for (const auto& head : what.heads)
     for (std::size_t l = 0; l < queries; ++l) {
-      std::vector<double> weights(keys);
+      std::vector<double> weights(keys), mixed(length);
       double sum = 0;
       for (std::size_t s = 0; s < keys; ++s) {
+        const float *const query = &q[head.q + l * length], *const key = &k.real[head.k + s * length];
         double score = 0;
-        for (std::size_t e = 0; e < length; ++e)
-          score += static_cast<double>(q[head.q + l * length + e]) * k.real[head.k + s * length + e];
+        for (std::size_t e = 0; e < length; ++e) score += static_cast<double>(query[e]) * key[e];
         sum += weights[s] = std::exp(0.3 * score);
       }
-      for (std::size_t e = 0; e < length; ++e) {
-        double mixed = 0;
-        for (std::size_t s = 0; s < keys; ++s) mixed += weights[s] / sum * v.real[head.v + s * length + e];
-        ASSERT_NEAR(out[head.out + l * length + e], mixed, is_narrow ? 5e-2 : 5e-5) << l << ", " << e;
+      double* const to = mixed.data();
+      for (std::size_t s = 0; s < keys; ++s) {
+        const float* const value = &v.real[head.v + s * length];
+        const double weight = weights[s] / sum;
+        for (std::size_t e = 0; e < length; ++e) to[e] += weight * value[e];
       }
+      wanted.insert(wanted.end(), mixed.begin(), mixed.end());
     }
+  for_each_instruction_set([&] {
+    const AttentionTasks tasks(what, threads);
+    const auto scratch = hwy::AllocateAligned<std::byte>(tasks.scratch_bytes() + 64);
+    std::fill_n(scratch.get(), tasks.scratch_bytes(), std::byte{0xff});
+    std::fill(out.begin(), out.end(), kNone);
+    tasks.run(q.data(), k.bytes.data(), v.bytes.data(), nullptr, nullptr, out.data(), scratch.get());
+    // Heads and queries follow each other without gaps.
+    for (std::size_t i = 0; i < out.size(); ++i)
+      ASSERT_NEAR(out[i], wanted[i], is_narrow ? 5e-2 : 5e-5) << i / length << ", " << i % length;
+  });
 }
 
 TEST(AttentionKernel, ReadsCachesInFewerBits) {
-  on_every_instruction_set([] {
-    for (const ElementType type : {ElementType::kU8, ElementType::kF16, ElementType::kBf16})
-      for (const bool is_narrow : {false, true})
-        for (const std::size_t queries : {1, 3, 20, 50})
-          for (const std::size_t keys : {1, 70, 300}) {
-            expect_right_from_cache(type, queries, keys, 64, 64, is_narrow);
-            expect_right_from_cache(type, queries, keys, 24, 24, is_narrow);
-            expect_right_from_cache(type, queries, keys, 5, 5, is_narrow);
-            if (type == ElementType::kU8) expect_right_from_cache(type, queries, keys, 96, 32, is_narrow);
-          }
-    expect_right_from_cache(ElementType::kU8, 1, 1500, 128, 64, false, 4);
-  });
+  for (const ElementType type : {ElementType::kU8, ElementType::kF16, ElementType::kBf16})
+    for (const bool is_narrow : {false, true})
+      for (const std::size_t queries : {1, 3, 20, 50})
+        for (const std::size_t keys : {1, 70, 300}) {
+          expect_right_from_cache(type, queries, keys, 64, 64, is_narrow);
+          expect_right_from_cache(type, queries, keys, 24, 24, is_narrow);
+          expect_right_from_cache(type, queries, keys, 5, 5, is_narrow);
+          if (type == ElementType::kU8) expect_right_from_cache(type, queries, keys, 96, 32, is_narrow);
+        }
+  expect_right_from_cache(ElementType::kU8, 1, 1500, 128, 64, false, 4);
 }
 
 TEST(KvCacheQuant, RangesOfAnySizeAndNumbersThatAreNone) {

@@ -2,19 +2,16 @@
 // tenon pipeline while it runs: Ctrl-C once and twice, a terminal, and failures when they happen.
 #include <gmock/gmock.h>
 
-#include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <string>
 #include <thread>
 
-#include <tenon/core/fd.hpp>
 #include <tenon/tests/support/silent_server.hpp>
 
-#include <tenon/tools/tenon/testing/tool.hpp>
+#include <tenon/tools/tenon/testing/running.hpp>
 
 namespace tenon::tool::testing {
 namespace pipeline_signals_test {
@@ -24,63 +21,6 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Clock = std::chrono::steady_clock;
-
-/// The tool in a process of its own, to which the test sends signals. The process ends with this object.
-class Running {
- public:
-  /// @param arguments  As a shell takes them, with redirections. @param has_terminal  Its standard streams are one.
-  Running(const fs::path& folder, const std::string& arguments, bool has_terminal = false) {
-    const std::string line =
-        "cd '" + folder.string() + "' && exec '" + from_environment("TENON_TOOL") + "' " + arguments;
-    int terminal = -1;
-    winsize size{24, 100, 0, 0};
-    pid_ = has_terminal ? ::forkpty(&terminal, nullptr, nullptr, &size) : ::fork();
-    if (pid_ == 0) {
-      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      ::_exit(127);
-    }
-    terminal_.reset(terminal);
-  }
-  ~Running() {
-    if (pid_ > 0) static_cast<void>(signalled(SIGKILL, 5s));
-  }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-
-  /// Not after its end: a signal to -1 reaches every process of the machine.
-  void send(int signal) const {
-    if (pid_ > 0) ::kill(pid_, signal);
-  }
-  bool has_ended() {
-    if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
-    return pid_ < 0;
-  }
-  bool ends_within(std::chrono::seconds time) {
-    for (const auto end = Clock::now() + time; Clock::now() < end; std::this_thread::sleep_for(5ms))
-      if (has_ended()) return true;
-    return false;
-  }
-  bool signalled(int signal, std::chrono::seconds time) {
-    send(signal);
-    return ends_within(time);
-  }
-  /// The status of waitpid(), when the process has ended.
-  int status() const { return status_; }
-  /// All text that it writes to its terminal, or what it writes until this text is there.
-  std::string shown(const std::string& until = "") {
-    std::string all;
-    char part[4096];
-    for (ssize_t size = 0; (until.empty() || all.find(until) == std::string::npos) &&
-                           (size = ::read(terminal_.get(), part, sizeof part)) > 0;)
-      all.append(part, static_cast<std::size_t>(size));
-    return all;
-  }
-
- private:
-  pid_t pid_ = -1;
-  int status_ = 0;
-  UniqueFd terminal_;
-};
 
 class RunningPipeline : public ToolTest {
  protected:

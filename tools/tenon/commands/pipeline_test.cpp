@@ -9,7 +9,7 @@
 #include <tenon/elements/pipeline_schema.hpp>
 #include <tenon/elements/registry.hpp>
 
-#include <tenon/tools/tenon/testing/tool.hpp>
+#include <tenon/tools/tenon/testing/running.hpp>
 
 namespace tenon::tool::testing {
 namespace commands_pipeline_test {
@@ -293,20 +293,30 @@ TEST_F(PipelineCommand, SourcesComeFromAPlaylistAndAFolder) {
   write_clip("clips/b.mp4", 64, 48, 7);
   write("clips/c.mp4.part", "not yet");
   write("list.m3u", "#EXTM3U\n#EXTINF:-1, gate\nclips/a.mp4\n\nclips/b.mp4\nclips/absent.mp4\n");
-  write(
-      "f.json",
-      R"({"nodes": [{"element": "file", "name": "one", "parameters": {"path": "first.mp4"}}, {"element": "null", "name": "end"}]})");
+  write("f.json", R"({"nodes": [{"element": "file", "name": "one", "parameters": {"path": "first.mp4"}},
+                                {"element": "json", "name": "end", "parameters": {"path": "lines.jsonl"}}]})");
+  constexpr int kFrames = 3 + 5 + 7;
+  // It waits for more sources until it is stopped.
+  const auto follow = [&](const std::string& from, const auto& is_enough) {
+    Running tool(folder, "pipeline f.json --json --sources " + from + " >out 2>err </dev/null");
+    EXPECT_TRUE(becomes(is_enough)) << from << text_of(file("err"));
+    EXPECT_TRUE(tool.signalled(SIGINT, std::chrono::seconds(60))) << from;
+    return text_of(file("err"));
+  };
   for (const char* from : {"list.m3u", "clips"}) {
-    const Outcome done = tool(std::string("pipeline f.json --json --duration 5 --sources ") + from);
-    const json report = json::parse(done.out);
-    EXPECT_EQ(report.at("nodes").at(1).at("frames_in"), 3 + 5 + 7) << from << done.err;
+    const std::string told = follow(from, [&] {
+      const std::string lines = text_of(file("lines.jsonl"));
+      return std::count(lines.begin(), lines.end(), '\n') >= kFrames;
+    });
+    EXPECT_EQ(json::parse(text_of(file("out"))).at("nodes").at(1).at("frames_in"), kFrames) << from << told;
+    fs::remove(file("lines.jsonl"));
     if (std::string(from) == "list.m3u") {
-      EXPECT_THAT(done.err, HasSubstr("added the source 'gate'"));
-      EXPECT_THAT(done.err, HasSubstr("absent.mp4"));
+      EXPECT_THAT(told, HasSubstr("added the source 'gate'"));
+      EXPECT_THAT(told, HasSubstr("absent.mp4"));
     }
   }
-  EXPECT_THAT(tool("pipeline f.json --duration 3 -q --sources no.m3u").err,
-              HasSubstr("the playlist \"no.m3u\" cannot be read"));
+  follow("no.m3u",
+         [&] { return text_of(file("err")).find("the playlist \"no.m3u\" cannot be read") != std::string::npos; });
 }
 
 TEST_F(PipelineCommand, ALackOfRoomForSourcesIsToldOnce) {

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# clips.sh [FOLDER]: creates the files that pipeline.json names in a work folder: eight clips of four seconds, of different sizes
-# and rates, cut from the demo's, and links to the models.
+# clips.sh [FOLDER [SECONDS]]: creates the files that pipeline.json names in a work folder: eight clips of four seconds, of different
+# sizes and rates, cut from the demo's, and links to the models.
 set -euo pipefail
 models="$(cd "$(dirname "$0")/../../models" && pwd)"
 mkdir -p "${1:-.}" && cd "${1:-.}"
 ln -sf "$models"/demo.onnx "$models"/colour.xml "$models"/colour.bin .
 # Number, start in the demo's clip (seconds), size, frames per second.
 while read -r number begin size rate; do
-  ffmpeg -nostdin -v error -y -ss "$begin" -i "$models/demo.mp4" -t 4 -vf "scale=${size/x/:},fps=$rate" -an \
+  ffmpeg -nostdin -v error -y -ss "$begin" -i "$models/demo.mp4" -t "${2:-4}" -vf "scale=${size/x/:},fps=$rate" -an \
     -c:v libx264 -preset veryfast -crf 20 "clip$number.mp4"
 done <<'CLIPS'
 1 0 1280x720 30

@@ -29,8 +29,6 @@ class EightStreams : public ToolTest {
   void SetUp() override {
     ToolTest::SetUp();
     if (!std::getenv("TENON_HAS_SOFTWARE_NPU")) GTEST_SKIP() << "the software NPU was not built";
-    ASSERT_EQ(std::system(("'" + example("clips.sh") + "' '" + folder.string() + "'").c_str()), 0)
-        << "ffmpeg is needed";
   }
   static const json& node(const json& report, const std::string& name) {
     for (const json& one : report.at("nodes"))
@@ -39,13 +37,17 @@ class EightStreams : public ToolTest {
   }
 };
 
+/// The README says what clips of four seconds give; here they have one.
 TEST_F(EightStreams, FindTrackNameColoursAndShowAll) {
-  const Outcome done = tool("pipeline --json '" + example("pipeline.json") + "'");
+  constexpr int kRates[] = {30, 15, 25, 10, 12, 24, 20, 30}, kFrames = 166;  // Pictures a second, and all.
+  EXPECT_THAT(text_of(example("README.md")), HasSubstr(" " + std::to_string(4 * kFrames) + " lines"));
+  ASSERT_EQ(std::system(("'" + example("clips.sh") + "' '" + folder.string() + "' 1").c_str()), 0)
+      << "ffmpeg is needed";
+  const Outcome done = tool("pipeline --json '" + example("pipeline.json") + "'", "TENON_NPU_TRACE=npu.txt");
   ASSERT_EQ(done.status, 0) << done.err;
   const json report = json::parse(done.out);
   EXPECT_EQ(report.at("streams"), 8);
-  EXPECT_EQ(node(report, "find").at("frames_in"), 664) << "4 s of 30, 15, 25, 10, 12, 24, 20 and 30 pictures a second";
-  EXPECT_EQ(node(report, "results").at("frames_in"), 664);
+  for (const char* name : {"find", "results"}) EXPECT_EQ(node(report, name).at("frames_in"), kFrames) << name;
   for (const char* name : {"find", "colour"}) EXPECT_EQ(node(report, name).at("copied"), 0) << name;
 
   std::map<int, int> lines, named;
@@ -60,10 +62,10 @@ TEST_F(EightStreams, FindTrackNameColoursAndShowAll) {
       if (one.at("kind") == "classification" && with_track.count(one.value("parent", 0)) != 0) ++named[stream];
     }
   }
-  EXPECT_THAT(lines, ::testing::ElementsAre(std::pair(0, 120), std::pair(1, 60), std::pair(2, 100), std::pair(3, 40),
-                                            std::pair(4, 48), std::pair(5, 96), std::pair(6, 80), std::pair(7, 120)));
-  for (int stream = 0; stream < 8; ++stream)
+  for (int stream = 0; stream < 8; ++stream) {
+    EXPECT_EQ(lines[stream], kRates[stream]) << "stream " << stream;
     EXPECT_GE(named[stream], lines[stream]) << "tracked objects with a colour in stream " << stream;
+  }
 
   ffmpeg::Video video = ffmpeg::open(file("mosaic.mp4"));
   EXPECT_EQ(video.info().width_px, 1280u);
@@ -74,25 +76,23 @@ TEST_F(EightStreams, FindTrackNameColoursAndShowAll) {
     ++pictures;
     last_ns = frame.timestamp_ns();
   }
-  EXPECT_NEAR(static_cast<double>(last_ns) / 1e9, 4 - 1.0 / 30, 0.05);
-  EXPECT_NEAR(pictures, 120, 1);
-}
+  EXPECT_NEAR(static_cast<double>(last_ns) / 1e9, 1 - 1.0 / 30, 0.05);
+  EXPECT_NEAR(pictures, 30, 1);
 
-TEST_F(EightStreams, EightSizesAreCompiledOnceEach) {
-  const Outcome done = tool("pipeline -q --frames 12 '" + example("pipeline.json") + "'", "TENON_NPU_TRACE=npu.txt");
-  ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.err, HasSubstr("no NPU in this machine: "));
   EXPECT_THAT(done.err, HasSubstr("libze_tenon_npu.so stands in"));
   std::istringstream trace(text_of(folder / "npu.txt"));
   int compiled = 0;
   for (std::string line; std::getline(trace, line);) compiled += line.find("pfnCreate") != std::string::npos;
-  EXPECT_EQ(compiled, 8) << "96 frames of 8 sizes";
+  EXPECT_EQ(compiled, 8) << "each size once";
 }
 
 TEST_F(EightStreams, NothingStandsInWhereNoNodeAsksForTheNpu) {
-  write("cpu.json", R"({"nodes": [{"element": "file", "parameters": {"path": "clip2.mp4"}},
-      {"element": "infer", "parameters": {"model": "demo.onnx", "device": "CPU"}}, {"element": "null"}]})");
-  const Outcome done = tool("pipeline -q --frames 2 cpu.json");
+  write_clip("clip.mp4", 320, 180, 2);
+  write("cpu.json", R"({"nodes": [{"element": "file", "parameters": {"path": "clip.mp4"}},
+      {"element": "infer", "parameters": {"device": "CPU", "model": ")" +
+                        model("demo.onnx") + R"("}}, {"element": "null"}]})");
+  const Outcome done = tool("pipeline -q cpu.json");
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.err, Not(HasSubstr("stands in")));
 }

@@ -35,7 +35,7 @@ std::string model_file(const std::string& name) {
   return std::string(folder ? folder : "models") + "/" + name;
 }
 
-/// A filled rectangle of one colour.
+/// A filled rectangle of one colour, from whole pixel to whole pixel.
 struct Thing {
   Box box;
   float brightness;
@@ -58,14 +58,16 @@ class Scene {
       return static_cast<float>((state_ >> 24) + (state_ >> 16 & 255)) * (0.1f / 510) - 0.05f;
     };
     for (std::size_t c = 0; c < 3; ++c) {
-      for (std::size_t y = 0; y < kHeight; ++y) {
-        for (std::size_t x = 0; x < kWidth; ++x) {
-          float value = wall_[(c * kRows + y / kBlock) * kColumns + x / kBlock];
-          for (const Thing& thing : things) {
-            if (contains(thing.box, x, y)) value = thing.brightness;
-          }
-          pixels[(c * kHeight + y) * kWidth + x] = value + light + noise();
+      for (std::size_t y = 0; y < kHeight; ++y, pixels += kWidth) {
+        const float* cells = &wall_[(c * kRows + y / kBlock) * kColumns];
+        for (std::size_t x = 0; x < kWidth; x += kBlock) std::fill_n(pixels + x, kBlock, *cells++);
+        for (const Thing& thing : things) {
+          const auto row = static_cast<float>(y);
+          if (row < thing.box.y1 || row >= thing.box.y2) continue;
+          std::fill(pixels + static_cast<std::ptrdiff_t>(thing.box.x1),
+                    pixels + static_cast<std::ptrdiff_t>(thing.box.x2), thing.brightness);
         }
+        for (std::size_t x = 0; x < kWidth; ++x) pixels[x] = pixels[x] + light + noise();
       }
     }
     return tensor;
@@ -73,10 +75,6 @@ class Scene {
 
  private:
   static constexpr std::size_t kBlock = 16, kColumns = kWidth / kBlock, kRows = kHeight / kBlock;
-  static bool contains(const Box& box, std::size_t x, std::size_t y) {
-    const auto fx = static_cast<float>(x), fy = static_cast<float>(y);
-    return fx >= box.x1 && fx < box.x2 && fy >= box.y1 && fy < box.y2;
-  }
   std::mt19937 random_;
   std::uint32_t state_ = 1;
   std::vector<float> wall_ = std::vector<float>(3 * kRows * kColumns);

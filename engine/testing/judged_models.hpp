@@ -108,6 +108,18 @@ inline std::vector<Tensor> random_inputs(const Model& model, unsigned seed = 1) 
 /// poisoned arena.
 inline Judged judge(const std::shared_ptr<Model>& model, double tolerance = 2e-4) {
   Judged judged;
+  struct Round {
+    std::vector<Tensor> inputs, wanted;
+    std::map<std::string, std::vector<Tensor>> values;
+  };
+  Round rounds[3];
+  for (unsigned round = 0; round < 3; ++round) {
+    rounds[round].inputs = random_inputs(*model, 100 * round + 1);
+    rounds[round].wanted =
+        evaluate(*model, rounds[round].inputs, nullptr, [&](const Node& node, const std::vector<Tensor>& outputs) {
+          rounds[round].values[node.get_friendly_name()] = outputs;
+        });
+  }
   constexpr const char* kLabels[] = {"fused", "unfused", "plain", "channels last"};
   for (const int variant : {0, 1, 2, 3}) {
     engine::Options options;
@@ -120,17 +132,14 @@ inline Judged judge(const std::shared_ptr<Model>& model, double tolerance = 2e-4
     engine::Workers workers(2);
     engine::Execution execution(plan);
     for (unsigned round = 0; round < 3; ++round) {
-      const auto inputs = random_inputs(*model, 100 * round + 1);
-      std::map<std::string, std::vector<Tensor>> values;
-      const auto wanted = evaluate(*model, inputs, nullptr, [&](const Node& node, const std::vector<Tensor>& outputs) {
-        values[node.get_friendly_name()] = outputs;
-      });
+      const auto& [inputs, wanted, values] = rounds[round];
       if (round == 2) {
-        execution.observe([&](const std::string& node, std::size_t output, const Tensor& value) {
-          const auto found = values.find(node);
-          if (found == values.end()) return;  // a node added by a pass
-          expect_close(found->second[output], value, label + ", value of " + node, tolerance);
-        });
+        execution.observe(
+            [&known = values, &label, tolerance](const std::string& node, std::size_t output, const Tensor& value) {
+              const auto found = known.find(node);
+              if (found == known.end()) return;  // a node added by a pass
+              expect_close(found->second[output], value, label + ", value of " + node, tolerance);
+            });
       }
       std::vector<Tensor> results;
       for (std::size_t i = 0; i < inputs.size(); ++i) execution.bind_input(i, inputs[i]);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tenon/core/testing/router_fixture.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -123,10 +124,7 @@ TEST_F(RouterTest, SaysWhereTheHostWaitsAndTheLedgerAgrees) {
     const auto timeline = make_ref<HostTimeline>();
     const TimelinePoint written = timeline->next();
     tensor.memory()->hazards().wrote(written);
-    std::thread writer([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      timeline->advance(written.value());
-    });
+    std::thread writer = tenon_test::once_this_thread_sleeps([&] { timeline->advance(written.value()); });
     Ledger ledger;
     MapOptions options;
     options.ledger = &ledger;

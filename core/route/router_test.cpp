@@ -6,7 +6,9 @@
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
 
+#include <tenon/core/platform/files.hpp>
 #include <tenon/core/testing/router_fixture.hpp>
+#include <tenon/tests/support/asleep.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 #include <gmock/gmock.h>
@@ -118,10 +120,7 @@ TEST_F(RouterTest, MapsWithoutALedgerBookInTheProcesses) {
   router.add(std::span(&known, 1));
   const auto timeline = make_ref<HostTimeline>();
   source.memory()->hazards().wrote(TimelinePoint(timeline, 1));
-  std::thread writer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    timeline->advance(1);
-  });
+  std::thread writer = tenon_test::once_this_thread_sleeps([&] { timeline->advance(1); });
   const std::uint64_t before = Ledger::process().total().waits;
   router.map(source, a);
   writer.join();
@@ -170,7 +169,7 @@ TEST_F(RouterTest, TracesEachHopUnderItsEdgesName) {
   Trace::start();
   router.map(source, b);
   Trace::stop();
-  const std::string path = ::testing::TempDir() + "/tenon_router_trace.json";
+  const std::string path = ::testing::TempDir() + "/tenon_router_trace_" + std::to_string(platform::process_id());
   Trace::write(path);
   std::stringstream text;
   text << std::ifstream(path).rdbuf();

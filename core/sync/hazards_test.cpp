@@ -7,6 +7,7 @@
 #include <tenon/core/host_edge.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 #include <tenon/core/testing/allocation_count.hpp>
 
@@ -293,7 +294,7 @@ TEST(DeferredEnd, MemoryIsReleasedWhenItsReadersAreDone) {
   std::this_thread::sleep_for(3ms);
   EXPECT_EQ(released, 0);
   read.finish();
-  for (int i = 0; i < 1000 && released == 0; ++i) std::this_thread::sleep_for(1ms);
+  for (int i = 0; i < 60000 && released == 0; ++i) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(released, 1);
 }
 
@@ -428,10 +429,7 @@ TEST_F(SettledMap, AStreamTakesThePointsItCan) {
 TEST_F(SettledMap, WaitsAreBookedWhereTheMapIsBooked) {
   const Work write;
   hazards.wrote(write.point);
-  std::thread writer([&] {
-    std::this_thread::sleep_for(10ms);
-    write.finish();
-  });
+  std::thread writer = tenon_test::once_this_thread_sleeps([&] { write.finish(); }, 10ms);
   Ledger ledger;
   MapOptions options;
   options.ledger = &ledger;

@@ -2,8 +2,10 @@
 // Timelines, ledger and trace.
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/platform/files.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/core/trace_name.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 #include <gtest/gtest.h>
 
@@ -39,10 +41,7 @@ TEST(HostTimeline, AdvanceWakesWaitersAndBooksTheWait) {
   auto timeline = make_ref<HostTimeline>();
   const TimelinePoint point = timeline->next();
   Ledger ledger;
-  std::thread producer([&] {
-    std::this_thread::sleep_for(5ms);
-    timeline->advance(point.value());
-  });
+  std::thread producer = tenon_test::once_this_thread_sleeps([&] { timeline->advance(point.value()); });
   point.wait(default_deadline(), &ledger);
   producer.join();
   EXPECT_EQ(ledger.total().waits, 1u);
@@ -98,7 +97,7 @@ TEST(Trace, KeepsTheLatestSpansOnly) {
   for (int i = 0; i < 5; ++i) TraceSpan span(i < 3 ? "old" : "new", "test");
   Trace::stop();
   { TraceSpan ignored("closed", "test"); }
-  const std::string path = ::testing::TempDir() + "/tenon_trace.json";
+  const std::string path = ::testing::TempDir() + "/tenon_trace_" + std::to_string(platform::process_id());
   Trace::write(path);
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
@@ -115,7 +114,7 @@ TEST(Trace, NamesOutliveTheirTextAndAreEscaped) {
   Trace::start(4);
   { TraceSpan span(name, "test"); }
   Trace::stop();
-  const std::string path = ::testing::TempDir() + "/tenon_trace_names.json";
+  const std::string path = ::testing::TempDir() + "/tenon_trace_names_" + std::to_string(platform::process_id());
   Trace::write(path);
   std::stringstream text;
   text << std::ifstream(path).rdbuf();

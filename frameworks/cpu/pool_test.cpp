@@ -11,6 +11,7 @@
 #include <thread>
 
 #include <tenon/core/ledger.hpp>
+#include <tenon/tests/support/asleep.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace cpu_pool_test {
@@ -62,10 +63,7 @@ TEST(Pool, PrefersBuffersThatNothingRunsOn) {
   EXPECT_FALSE(pool.try_acquire());
   EXPECT_THROW(pool.acquire(Clock::now() + 2ms), Error);
   EXPECT_EQ(pool.idle(), 1u) << "a buffer whose wait ended at its deadline is lost";
-  std::thread finishing([&] {
-    std::this_thread::sleep_for(5ms);
-    device->advance(1);
-  });
+  std::thread finishing = tenon_test::once_this_thread_sleeps([&] { device->advance(1); });
   Ledger ledger;
   EXPECT_EQ(pool.acquire(default_deadline(), &ledger).memory.get(), read);
   EXPECT_EQ(ledger.total().waits, 1u);
@@ -117,10 +115,7 @@ TEST(Pool, GrowsUpToItsLimitOnly) {
 TEST(Pool, WakesAWaiterWhenABufferComesBack) {
   cpu::Pool pool(64, 1);
   cpu::PooledBuffer held = pool.acquire();
-  std::thread returner([&] {
-    std::this_thread::sleep_for(20ms);
-    held = {};
-  });
+  std::thread returner = tenon_test::once_this_thread_sleeps([&] { held = {}; });
   const auto begin = Clock::now();
   EXPECT_TRUE(pool.acquire(begin + 10s));
   EXPECT_LT(Clock::now() - begin, 5s) << "it was its deadline that woke it";

@@ -12,6 +12,7 @@
 #include <tenon/core/hazards.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/cpu/eventfd.hpp>
+#include <tenon/tests/support/asleep.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::cpu {
@@ -32,10 +33,7 @@ TEST(EventFd, IsAPointThatItsWriterReaches) {
               ::testing::HasSubstr("eventfd"));
   Hazards hazards;
   hazards.wrote(point);
-  std::thread writer([&] {
-    std::this_thread::sleep_for(milliseconds(20));
-    ::eventfd_write(fd.get(), 1);
-  });
+  std::thread writer = tenon_test::once_this_thread_sleeps([&] { ::eventfd_write(fd.get(), 1); });
   Ledger ledger;
   hazards.wait_for(Access::kRead, default_deadline(), &ledger);
   writer.join();

@@ -40,7 +40,13 @@ constexpr FrameInfo kInfo{kGray8, 64, 48};
 class IpcPublisher : public ::testing::Test {
  protected:
   IpcPublisher() { wanted_.fd = FdKind::kMemfd; }
-  static Deadline soon() { return Clock::now() + 10s; }
+  /// For readers that are good: on a busy machine the patience of two seconds may be over before one gives a frame back.
+  static PublisherOptions patient() {
+    PublisherOptions options;
+    options.patience = 60s;
+    return options;
+  }
+  static Deadline soon() { return Clock::now() + 30s; }
   Subscriber subscriber() {
     Subscriber made(path_, soon());
     made.begin();
@@ -84,7 +90,7 @@ class IpcPublisher : public ::testing::Test {
 
 TEST_F(IpcPublisher, GivesEveryFrameToAllInPlace) {
   Ledger ledger;
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.waits = true;
   options.ledger = &ledger;
   options.policy = ZeroCopy::kRequire;
@@ -118,10 +124,9 @@ TEST_F(IpcPublisher, GivesEveryFrameToAllInPlace) {
   expect_balanced(report);
 }
 
-TEST_F(IpcPublisher, LeavesASlowSubscriberOutAndTakesItsFramesBack) {
-  PublisherOptions options;
+TEST_F(IpcPublisher, LeavesASlowSubscriberOut) {
+  PublisherOptions options = patient();
   options.max_held = 2;
-  options.patience = 1s;
   Publisher publisher(path_, options);
   Subscriber slow = subscriber(), good = subscriber();
   ASSERT_TRUE(publisher.wait_for_subscribers(2, soon()));
@@ -133,9 +138,23 @@ TEST_F(IpcPublisher, LeavesASlowSubscriberOutAndTakesItsFramesBack) {
     if (i < 2) held.push_back(slow.read(soon()).value());
   }
   EXPECT_EQ(publisher.report().left_out, 3u);
-  ASSERT_TRUE(eventually([&] { return publisher.report().taken_back + publisher.report().lost == 2; }));
-  EXPECT_GE(publisher.report().taken_back, 1u);
-  EXPECT_EQ(publisher.report().subscribers, 1u);
+  EXPECT_EQ(publisher.report().held, 2u);
+  held.clear();
+  EXPECT_TRUE(eventually([&] { return publisher.report().returned == 7; }));
+  expect_balanced(publisher.report());
+}
+
+TEST_F(IpcPublisher, TakesBackWhatASubscriberHoldsForTooLong) {
+  PublisherOptions options;
+  options.patience = 300ms;
+  Publisher publisher(path_, options);
+  Subscriber slow = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+  publisher.publish(frame(1));
+  std::optional<Frame> held = slow.read(soon());
+  ASSERT_TRUE(held);
+  ASSERT_TRUE(eventually([&] { return publisher.report().taken_back == 1; }));
+  EXPECT_EQ(publisher.report().subscribers, 0u);
   EXPECT_EQ(pool_.pool().idle(), pool_.pool().size()) << "slots are missing";
   try {
     (void)slow.read(soon());
@@ -143,17 +162,25 @@ TEST_F(IpcPublisher, LeavesASlowSubscriberOutAndTakesItsFramesBack) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUnavailable);
   }
-  held.clear();  // Too late, and harmless.
-  publisher.publish(frame(9));
-  EXPECT_EQ(value_of(good.read(soon()).value()), 9);
+  held.reset();  // Too late, and harmless.
   EXPECT_EQ(publisher.report().violations, 0u);
   expect_balanced(publisher.report());
+  // Another reader is served. On a busy machine it may be too late as well, and comes again.
+  for (const Deadline end = soon();;) {
+    Subscriber good = subscriber();
+    ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+    publisher.publish(frame(9));
+    try {
+      EXPECT_EQ(value_of(good.read(soon()).value()), 9);
+      break;
+    } catch (const Error& error) {
+      ASSERT_TRUE(error.code() == Code::kUnavailable && Clock::now() < end) << error.what();
+    }
+  }
 }
 
-TEST_F(IpcPublisher, WaitsForAReadersWorkOnlyUntilThePatience) {
-  PublisherOptions options;
-  options.patience = 3s;
-  Publisher publisher(path_, options);
+TEST_F(IpcPublisher, WaitsForAReadersWork) {
+  Publisher publisher(path_, patient());
   Subscriber one = subscriber();
   ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
   const auto work = make_ref<HostTimeline>("a reader");
@@ -168,7 +195,17 @@ TEST_F(IpcPublisher, WaitsForAReadersWorkOnlyUntilThePatience) {
   EXPECT_EQ(publisher.report().held, 1u) << "the reader's device still works on it";
   work->advance(point.value());
   EXPECT_TRUE(eventually([&] { return publisher.report().returned == 1; }));
+}
+
+TEST_F(IpcPublisher, WaitsForAReadersWorkOnlyUntilThePatience) {
+  PublisherOptions options;
+  options.patience = 1s;
+  Publisher publisher(path_, options);
+  Subscriber one = subscriber();
+  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
   publisher.publish(frame(2));
+  const auto work = make_ref<HostTimeline>("a reader");
+  TimelinePoint point;
   {
     const Frame got = one.read(soon()).value();
     point = work->next();
@@ -179,7 +216,7 @@ TEST_F(IpcPublisher, WaitsForAReadersWorkOnlyUntilThePatience) {
 }
 
 TEST_F(IpcPublisher, OutlivesSubscribersThatAreKilled) {
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.waits = true;
   options.max_held = 4;
   for (int round = 0; round < 3; ++round) {
@@ -214,7 +251,7 @@ TEST_F(IpcPublisher, OutlivesSubscribersThatAreKilled) {
 
 TEST_F(IpcPublisher, IsMissedWhenItIsKilled) {
   tenon_test::PeerProcess producer([&](Link&) {
-    Publisher publisher(path_);
+    Publisher publisher(path_, patient());
     publisher.wait_for_subscribers(1, soon());
     const Frame made = frame(5);
     for (;;) {
@@ -237,7 +274,7 @@ TEST_F(IpcPublisher, IsMissedWhenItIsKilled) {
 }
 
 TEST_F(IpcPublisher, DisconnectsLiars) {
-  Publisher publisher(path_);
+  Publisher publisher(path_, patient());
   Subscriber good = subscriber();
   std::uint64_t lies = 0;
   const auto lie = [&](auto say) {
@@ -287,7 +324,7 @@ TEST_F(IpcPublisher, LetsNoProcessOfAnotherUserIn) {
       subscriber.begin();
       if (value_of(subscriber.read(soon()).value()) != 1) throw std::runtime_error("another frame");
     });
-    PublisherOptions options;
+    PublisherOptions options = patient();
     options.other_users = other_users;
     Publisher publisher(path_, options);
     ASSERT_EQ(::chmod(path_.c_str(), 0666), 0);
@@ -305,7 +342,7 @@ TEST_F(IpcPublisher, LetsNoProcessOfAnotherUserIn) {
 }
 
 TEST_F(IpcPublisher, LetsNoReaderWrite) {
-  Publisher publisher(path_);
+  Publisher publisher(path_, patient());
   Subscriber one = subscriber();
   ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
   publisher.publish(frame(1));
@@ -316,7 +353,7 @@ TEST_F(IpcPublisher, LetsNoReaderWrite) {
 
 TEST_F(IpcPublisher, CopiesWhatHasNoDescriptorOnceAndBooksIt) {
   Ledger ledger;
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.ledger = &ledger;
   Publisher publisher(path_, options);
   Subscriber one = subscriber(), two = subscriber();
@@ -334,17 +371,16 @@ TEST_F(IpcPublisher, CopiesWhatHasNoDescriptorOnceAndBooksIt) {
 }
 
 TEST_F(IpcPublisher, ForbidsCopiesUnderRequire) {
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.policy = ZeroCopy::kRequire;
   Publisher publisher(path_, options);
   EXPECT_THROW((void)publisher.publish(Frame::allocate(kInfo)), Error);
   EXPECT_THROW((void)publisher.publish(Frame()), Error);
 }
 
-TEST_F(IpcPublisher, HasABoundOfSubscribersAndOfSilence) {
-  PublisherOptions options;
+TEST_F(IpcPublisher, HasABoundOfSubscribers) {
+  PublisherOptions options = patient();
   options.max_subscribers = 2;
-  options.greeting = 300ms;
   Publisher publisher(path_, options);
   const UniqueFd silent = detail::connect_to(path_);
   Subscriber one = subscriber();
@@ -352,17 +388,32 @@ TEST_F(IpcPublisher, HasABoundOfSubscribersAndOfSilence) {
   EXPECT_THROW((void)Subscriber(path_, Clock::now() + 1s), Error);
   EXPECT_EQ(publisher.report().refused, 1u);
   EXPECT_EQ(publisher.publish(frame(1)), 1u) << "nothing is sent before a greeting";
-  EXPECT_TRUE(eventually([&] { return publisher.report().refused == 2; })) << "the silent one stays";
-  const Subscriber two = subscriber();
-  EXPECT_TRUE(publisher.wait_for_subscribers(2, soon()));
+}
+
+TEST_F(IpcPublisher, HasABoundOfSilence) {
+  PublisherOptions options = patient();
+  options.max_subscribers = 1;
+  options.greeting = 300ms;
+  Publisher publisher(path_, options);
+  const UniqueFd silent = detail::connect_to(path_);
+  EXPECT_TRUE(eventually([&] { return publisher.report().refused == 1; })) << "the silent one stays";
+  // On a busy machine another one may be late with its greeting as well, and comes again.
+  EXPECT_TRUE(eventually([&] {
+    try {
+      const Subscriber one = subscriber();
+      return publisher.wait_for_subscribers(1, Clock::now() + 1s);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUnavailable) << error.what();
+      return false;
+    }
+  }));
 }
 
 TEST_F(IpcPublisher, GivesEveryFrameToOneThatReadsLate) {
   constexpr int kFrames = 1000;  // More than the socket has room for.
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.waits = true;
   options.max_held = kFrames;
-  options.patience = 10s;
   Publisher publisher(path_, options);
   Subscriber one = subscriber();
   ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
@@ -370,7 +421,7 @@ TEST_F(IpcPublisher, GivesEveryFrameToOneThatReadsLate) {
   std::jthread reading([&] {
     std::this_thread::sleep_for(100ms);
     try {
-      while (got < kFrames && one.read(Clock::now() + 2s)) ++got;
+      while (got < kFrames && one.read(soon())) ++got;
     } catch (const Error&) {
       // The count says that frames are missing.
     }
@@ -384,7 +435,7 @@ TEST_F(IpcPublisher, GivesEveryFrameToOneThatReadsLate) {
 
 TEST_F(IpcPublisher, IsStoppedWhileItWaits) {
   std::stop_source stop;
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.waits = true;
   options.max_held = 1;
   options.patience = 60s;
@@ -502,7 +553,7 @@ TEST_F(IpcPublisher, LocksItsPath) {
 enum class Seen : std::uint8_t { kNothing, kEnd, kDeath };
 Seen end_seen_by(Subscriber& one) {
   try {
-    while (one.read(Clock::now() + 2s)) {
+    while (one.read(Clock::now() + 30s)) {
     }
     return Seen::kEnd;
   } catch (const Error& error) {
@@ -511,9 +562,8 @@ Seen end_seen_by(Subscriber& one) {
 }
 
 TEST_F(IpcPublisher, TellsOfTheEndThroughASocketThatIsFull) {
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.max_held = 2000;  // More than the socket has room for.
-  options.patience = 10s;
   Publisher publisher(path_, options);
   Subscriber late = subscriber();
   ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
@@ -529,21 +579,26 @@ TEST_F(IpcPublisher, TellsOfTheEndThroughASocketThatIsFull) {
 }
 
 TEST_F(IpcPublisher, DoesNotWaitForeverToTellOfTheEnd) {
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.max_held = 2000;
   options.patience = 500ms;
-  Publisher publisher(path_, options);
-  Subscriber silent = subscriber();
-  ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
   const Frame same = frame(1);
-  while (publisher.report().left_out == 0) publisher.publish(same);
-  EXPECT_FALSE(publisher.end(soon())) << "it was not told";
-  EXPECT_EQ(publisher.report().subscribers, 0u);
-  EXPECT_EQ(end_seen_by(silent), Seen::kDeath);
+  bool was_told = true;
+  for (int i = 0; i < 20 && was_told;
+       ++i) {  // On a busy machine the patience may be over before the end: then once more.
+    Publisher publisher(path_, options);
+    Subscriber silent = subscriber();
+    ASSERT_TRUE(publisher.wait_for_subscribers(1, soon()));
+    while (publisher.report().left_out == 0 && publisher.report().subscribers == 1) publisher.publish(same);
+    was_told = publisher.end(soon());
+    EXPECT_EQ(publisher.report().subscribers, 0u);
+    EXPECT_EQ(end_seen_by(silent), Seen::kDeath);
+  }
+  EXPECT_FALSE(was_told);
 }
 
 TEST_F(IpcPublisher, HasEndlessPatience) {
-  PublisherOptions options;
+  PublisherOptions options = patient();
   options.patience = options.greeting = std::chrono::nanoseconds::max();
   Publisher publisher(path_, options);
   Subscriber one = subscriber();

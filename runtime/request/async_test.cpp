@@ -55,14 +55,19 @@ TEST_P(Async, StartThenWaitGivesTheResult) {
 }
 
 TEST_P(Async, AMapOfTheOutputWaitsForTheInference) {
+  Router router;
+  auto endless = compile(delay_us(60'000'000)).create_infer_request();
+  const Tensor given = endless.get_input_tensor();
+  endless.start_async();
+  EXPECT_THROW(router.map(given, host_context(), at_once(Access::kWrite)), Error) << "it is still read";
+  EXPECT_NO_THROW(router.map(given, host_context(), at_once(Access::kRead)));
+  endless.cancel();
+  EXPECT_THROW(endless.wait(), Cancelled);
   auto request = compile(delay_us(20000)).create_infer_request();
   const Tensor input = request.get_input_tensor(), output = request.get_output_tensor();
-  Router router;
   for (int i = 1; i < 4; ++i) {
     input.data<float>()[0] = static_cast<float>(i);
     request.start_async();
-    EXPECT_THROW(router.map(input, host_context(), at_once(Access::kWrite)), Error) << "it is still read";
-    EXPECT_NO_THROW(router.map(input, host_context(), at_once(Access::kRead)));
     EXPECT_EQ(router.map(output, host_context()).data<float>()[0], static_cast<float>(i));
     Tensor copy;
     output.copy_to(copy);
@@ -139,7 +144,7 @@ TEST_P(Async, WhoeverMapsTheOutputOfAFailedInferenceHearsWhy) {
 }
 
 TEST_P(Async, EverythingIsBusyWhileRunning) {
-  auto request = compile(delay_us(100000)).create_infer_request();
+  auto request = compile(delay_us(60'000'000)).create_infer_request();
   Tensor x = request.get_input_tensor();
   request.start_async();
   EXPECT_THROW(request.set_input_tensor(x), Busy);
@@ -149,7 +154,8 @@ TEST_P(Async, EverythingIsBusyWhileRunning) {
   EXPECT_THROW(request.query_state(), Busy);
   EXPECT_THROW(request.set_callback({}), Busy);
   EXPECT_FALSE(request.wait_for(1ms));
-  request.wait();
+  request.cancel();
+  EXPECT_THROW(request.wait(), Cancelled);
   EXPECT_NO_THROW(request.set_input_tensor(x));
 }
 
@@ -197,7 +203,7 @@ TEST_P(Async, CallbackMayStartTheRequestAgain) {
     if (last) done.set_value();
   });
   request.start_async();
-  ASSERT_EQ(done.get_future().wait_for(20s), std::future_status::ready);
+  ASSERT_EQ(done.get_future().wait_for(60s), std::future_status::ready);
   request.wait();
   EXPECT_EQ(runs, 200);
 }
@@ -214,7 +220,7 @@ TEST_P(Async, WaitInsideTheCallbackDoesNotHang) {
     }
   });
   request.start_async();
-  ASSERT_TRUE(request.wait_for(10s));
+  ASSERT_TRUE(request.wait_for(60s));
   EXPECT_EQ(runs, GetParam() ? 1 : 2);
 }
 
@@ -292,7 +298,7 @@ TEST_P(Async, LastHandleMayGoInTheCallback) {
   });
   InferRequest* raw = holder.get();
   raw->start_async();
-  ASSERT_EQ(gone.get_future().wait_for(10s), std::future_status::ready);
+  ASSERT_EQ(gone.get_future().wait_for(60s), std::future_status::ready);
   // The compiled model was destroyed with it, on its own worker: nothing to join, nothing to leak.
   std::this_thread::sleep_for(10ms);
 }
@@ -351,13 +357,17 @@ TEST(AsyncInfer, RunsInTheCallersThreadWhereTheDeviceCan) {
 
 TEST(AsyncStreams, RunInParallel) {
   Core core;
-  auto model = core.compile_model(relu_model(), "REFERENCE", num_streams(4), delay_us(1'000'000));
+  auto model = core.compile_model(relu_model(), "REFERENCE", num_streams(4), delay_us(200'000));
   std::vector<InferRequest> requests;
   for (int i = 0; i < 4; ++i) requests.push_back(model.create_infer_request());
-  const auto begin = std::chrono::steady_clock::now();
-  for (auto& request : requests) request.start_async();
-  for (auto& request : requests) request.wait();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 3900ms) << "four runs of 1 s one after another would take 4 s";
+  auto least = std::chrono::steady_clock::duration::max();
+  for (int i = 0; i < 20 && least >= 800ms; ++i) {  // A busy machine adds to some tries.
+    const auto begin = std::chrono::steady_clock::now();
+    for (auto& request : requests) request.start_async();
+    for (auto& request : requests) request.wait();
+    least = std::min(least, std::chrono::steady_clock::now() - begin);
+  }
+  EXPECT_LT(least, 800ms) << "four runs of 200 ms one after another take that";
 }
 
 TEST(AsyncStreams, ACallbackMayWaitForOrDropAnotherRequestOfTheOnlyStream) {
@@ -377,7 +387,7 @@ TEST(AsyncStreams, ACallbackMayWaitForOrDropAnotherRequestOfTheOnlyStream) {
     first.start_async();
     second.start_async();
     started.set_value();
-    ASSERT_EQ(done.get_future().wait_for(20s), std::future_status::ready)
+    ASSERT_EQ(done.get_future().wait_for(60s), std::future_status::ready)
         << "the worker that would run it is the one that waits for it";
     first.wait();
   }
@@ -396,14 +406,18 @@ TEST(AsyncStreams, ZeroRunsInTheCallersThread) {
 
 TEST(AsyncStreams, QueuedRequestThatIsCancelledNeverRuns) {
   Core core;
-  auto model = core.compile_model(relu_model(), "REFERENCE", num_streams(1), delay_us(50000));
+  auto model = core.compile_model(relu_model(), "REFERENCE", num_streams(1), delay_us(1000));
   auto first = model.create_infer_request();
   auto second = model.create_infer_request();
+  std::promise<void> is_cancelled;
+  first.set_callback(
+      [&](std::exception_ptr) { is_cancelled.get_future().wait(); });  // It holds the only stream's worker.
   second.get_input_tensor().data<float>()[0] = 5;
   second.get_output_tensor().data<float>()[0] = -1;
   first.start_async();
   second.start_async();
   second.cancel();
+  is_cancelled.set_value();
   first.wait();
   EXPECT_THROW(second.wait(), Cancelled);
   EXPECT_EQ(second.get_output_tensor().data<float>()[0], -1);

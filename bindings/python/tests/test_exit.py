@@ -161,12 +161,13 @@ queue = tn.AsyncInferQueue(compiled, 1)
 block = threading.Event()
 queue.set_callback(lambda *_: block.wait(20))
 queue.start_async(ramp(1, 3, 4))
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
 begin = time.time()
 try:
+    timer.start()  # Here, since on a busy machine the signal may come before the wait.
     queue.wait_all()
 except KeyboardInterrupt:
-    print("interrupted", time.time() - begin < 5)
+    print("interrupted", time.time() - begin < 15)
 block.set()
 """) == "interrupted True\n"
 
@@ -174,13 +175,13 @@ block.set()
 def test_import_is_quick_and_light(python):
     out = python("""
 import sys, time
-begin = time.perf_counter()
+begin = time.process_time()
 import tenon
-print(round((time.perf_counter() - begin) * 1000), "numpy" in sys.modules)
+print(round((time.process_time() - begin) * 1000), "numpy" in sys.modules)
 """)
     milliseconds, has_numpy = out.split()
     assert has_numpy == "False"
-    assert int(milliseconds) < 1000  # A bound for loaded machines; the figure is in docs/benchmarks.md.
+    assert int(milliseconds) < 1000  # Processor time, with a bound for slow machines; the figure is in docs/benchmarks.md.
 
 
 def test_subinterpreters_are_refused(python):

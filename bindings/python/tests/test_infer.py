@@ -339,14 +339,23 @@ def test_long_waits_leave_other_threads_running(relu):
 
     thread = threading.Thread(target=count)
     thread.start()
-    request = relu.create_infer_request()
-    request.set_callback(lambda _: time.sleep(0.3))
+    request, waits, seen = relu.create_infer_request(), threading.Event(), []
+
+    def called(_):
+        waits.wait(60)
+        before, end = counted[0], time.monotonic() + 30
+        while counted[0] < before + 4 and time.monotonic() < end:
+            time.sleep(0.001)
+        seen.append(counted[0] - before)
+
+    request.set_callback(called)
     request.start_async(ramp(1, 3, 4))
     assert not request.wait_for(50)
+    waits.set()
     request.wait()
     stop.set()
     thread.join()
-    assert counted[0] > 3
+    assert seen[0] > 3
 
 
 @pytest.mark.parametrize("share", [True, False])

@@ -14,10 +14,10 @@ pytestmark = pytest.mark.skipif("elements ffmpeg" in tn.absent() or "elements ip
 
 def test_videos_come_from_other_processes(clip, tmp_path):
     socket = str(tmp_path / "frames.sock")
-    serving = tn.Pipeline().add("file", path=clip).add("ipc_sink", socket=socket, subscribers=1).start()
+    serving = tn.Pipeline().add("file", path=clip).add("ipc_sink", socket=socket, subscribers=1, patience_ms=60_000).start()
     means = [int(frame.to("rgb24").numpy().mean()) for frame in tn.open("ipc:" + socket)]
     assert means == [i * 4 for i in range(60)]
-    assert serving.wait(10) and not serving.failures and not os.path.exists(socket)
+    assert serving.wait(60) and not serving.failures and not os.path.exists(socket)
 
 
 def test_what_another_process_found_comes_with_its_frames(clip, tmp_path):
@@ -27,7 +27,7 @@ def test_what_another_process_found_comes_with_its_frames(clip, tmp_path):
         def look(frame):
             frame.add_detection((1, 2, 30, 40), "cat", 3, 0.5, track_id=7)
             frame.add_classification("indoor", 1, 0.9)
-        tn.Pipeline(frames=5).add("file", path={str(clip)!r}).add(look).add("ipc_sink", socket={socket!r}, subscribers=1).run()
+        tn.Pipeline(frames=5).add("file", path={str(clip)!r}).add(look).add("ipc_sink", socket={socket!r}, subscribers=1, patience_ms=60_000).run()
     """
     with subprocess.Popen([sys.executable, "-c", program]) as serving:
         try:

@@ -9,6 +9,7 @@
 #include <tenon/frameworks/level_zero/abi/command_queue_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/core.hpp>
 #include <tenon/frameworks/level_zero/abi/mutable_list.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon::npu::test {
 namespace queue_test {
@@ -111,7 +112,7 @@ TEST_F(NpuQueue, WhatNobodyWaitsForRunsToo) {
     }
     counted[0] = 0;
     ASSERT_EQ(submit(list, fence), ZE_RESULT_SUCCESS);
-    const auto end = Clock::now() + std::chrono::seconds(10);
+    const auto end = Clock::now() + std::chrono::seconds(60);
     while (zeFenceQueryStatus(fence) == ZE_RESULT_NOT_READY && Clock::now() < end) std::this_thread::yield();
     EXPECT_EQ(zeFenceQueryStatus(fence), ZE_RESULT_SUCCESS) << "after " << waits << " waits";
     EXPECT_EQ(counted[0], 1);
@@ -363,7 +364,7 @@ TEST_F(NpuQueue, DeadlinesAreKept) {
     EXPECT_EQ(zeFenceHostSynchronize(fence, timeout_ns), ZE_RESULT_NOT_READY);
     const auto taken = std::chrono::nanoseconds(Clock::now() - begin).count();
     EXPECT_GE(taken, static_cast<std::int64_t>(2 * timeout_ns));
-    EXPECT_LT(taken, static_cast<std::int64_t>(2 * timeout_ns + kSecond));
+    EXPECT_LT(taken, static_cast<std::int64_t>(2 * timeout_ns + 60 * kSecond));
   }
   EXPECT_EQ(zeCommandQueueSynchronize(queue, UINT64_MAX), ZE_RESULT_SUCCESS);  // Nothing was submitted.
   EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
@@ -395,13 +396,13 @@ TEST_F(NpuQueue, AQueueThatGoesEndsWhatWaitsForEvents) {
   ASSERT_EQ(zeCommandListAppendSignalEvent(list, behind), ZE_RESULT_SUCCESS);
   ASSERT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
   ASSERT_EQ(submit(list, fence), ZE_RESULT_SUCCESS);
-  std::atomic<bool> begun = false;
+  std::atomic<long> begun = 0;
   std::thread waiter([&] {
-    begun = true;
+    begun = tenon_test::this_thread();
     EXPECT_EQ(zeCommandQueueSynchronize(queue, 60 * kSecond), ZE_RESULT_ERROR_DEVICE_LOST);
   });
-  while (!begun) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // By now it is in the call, even on a busy machine.
+  while (begun == 0) std::this_thread::yield();
+  tenon_test::await_sleep(begun);  // It is in the call.
   EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
   waiter.join();
   queue = nullptr;
@@ -594,6 +595,9 @@ TEST_F(NpuQueue, NothingIsLeftBehind) {
   for (int i = 0; i < 500; ++i) round();
   EXPECT_EQ(open_descriptors(), descriptors);
   EXPECT_LE(mappings(), maps + 4);
+  // The system counts a thread for a moment after it was joined.
+  for (int i = 0; i < 6000 && process_number("Threads") > threads; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LE(process_number("Threads"), threads);
 #if !defined(__SANITIZE_ADDRESS__)                    // It delays the reuse of freed memory.
   EXPECT_LT(process_number("VmRSS"), memory + 2048);  // In KiB, including slots in quarantine.

@@ -9,6 +9,7 @@
 
 #include <tenon/drivers/npu/objects/platform.hpp>
 #include <tenon/drivers/npu/objects/tile_scheduler.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon::npu {
 namespace tile_scheduler_test {
@@ -78,6 +79,19 @@ TEST(NpuTileScheduler, FewThreadsAreSharedByTheTilesThatRunsTake) {
   EXPECT_EQ(workers.threads_for(4 * static_cast<std::uint32_t>(cpus) - 1), cpus);
 }
 
+/// A thread that takes part in the tiles, once it waits for them.
+template <typename Run>
+std::thread queued(Run run) {
+  std::atomic<long> number{0};
+  std::thread made([&number, run] {
+    number = tenon_test::this_thread();
+    run();
+  });
+  while (number == 0) std::this_thread::yield();
+  tenon_test::await_sleep(number);
+  return made;
+}
+
 TEST(NpuTileScheduler, TheMoreUrgentGoesFirstThenTheEarlier) {
   static constexpr Priority priorities[] = {Priority::kBackground, Priority::kLow,  Priority::kNormal,
                                             Priority::kHigh,       Priority::kHigh, Priority::kNormal};
@@ -86,11 +100,10 @@ TEST(NpuTileScheduler, TheMoreUrgentGoesFirstThenTheEarlier) {
   std::vector<std::thread> threads;
   workers.run(1, [&](engine::Workers&) {
     for (int i = 0; i < 6; ++i) {
-      threads.emplace_back([&, i] {
+      threads.push_back(queued([&, i] {
         TileScheduler::set_thread_priority(priorities[i]);
         workers.run(1, [&](engine::Workers&) { order.push_back(i); });
-      });
-      std::this_thread::sleep_for(30ms);  // It is queued before the next one arrives.
+      }));
     }
   });
   for (auto& thread : threads) thread.join();
@@ -102,7 +115,7 @@ TEST(NpuTileScheduler, WhatFitsDoesNotOvertakeWhatWaitsForMore) {
   if (workers.threads() < 2) GTEST_SKIP() << "there is one CPU, and every run takes it";
   std::atomic<int> first{0};
   const auto run = [&](std::uint32_t tiles) {
-    return std::thread([&workers, &first, tiles] {
+    return queued([&workers, &first, tiles] {
       workers.run(tiles, [&](engine::Workers&) {
         int none = 0;
         first.compare_exchange_strong(none, static_cast<int>(tiles));
@@ -112,9 +125,7 @@ TEST(NpuTileScheduler, WhatFitsDoesNotOvertakeWhatWaitsForMore) {
   std::thread large, small;
   workers.run(1, [&](engine::Workers&) {
     large = run(2);
-    std::this_thread::sleep_for(30ms);  // It is queued before the next one arrives.
     small = run(1);
-    std::this_thread::sleep_for(30ms);
     EXPECT_EQ(first, 0) << "a run of " << first << " tiles did not wait";
   });
   large.join();
@@ -134,8 +145,7 @@ TEST(NpuTileScheduler, AreReservedOnlyWhenNothingRunsAndOthersWait) {
     int runs = 0;
     for (const std::uint32_t tiles : {0u, 1u}) workers.run(tiles, [&](engine::Workers&) { ++runs; });
     EXPECT_EQ(runs, 2);
-    other = std::thread([&] { workers.run(1, [&](engine::Workers&) { ran = true; }); });
-    std::this_thread::sleep_for(30ms);
+    other = queued([&] { workers.run(1, [&](engine::Workers&) { ran = true; }); });
     EXPECT_FALSE(ran.load());
   }
   other.join();

@@ -206,10 +206,13 @@ TEST(AddedSources, SinksOfTheirOwnAreFinishedWithThem) {
   EXPECT_EQ(seen.finishes, 2);
 }
 
-/// A source whose making takes long.
+/// A source whose making takes until the camera has given a hundred pictures more.
 class Heavy final : public Source {
  public:
-  Heavy() { std::this_thread::sleep_for(300ms); }
+  explicit Heavy(Seen* seen) {
+    const std::int64_t before = seen->count(0);
+    EXPECT_TRUE(holds_soon([&] { return seen->count(0) > before + 100; })) << "the camera waits for it";
+  }
   StreamInfo open(Deadline) override { return grey_stream(); }
   std::optional<Frame> read(Deadline) override { return std::nullopt; }
 };
@@ -219,10 +222,7 @@ TEST(AddedSources, LeaveNoGapInOtherStreams) {
   Pipeline pipeline(usual(seen));
   pipeline.start();
   ASSERT_TRUE(holds_soon([&] { return seen.count(0) > 10; }));
-  const std::int64_t before = seen.count(0);
-  pipeline.add_source(node<Heavy>(described("heavy", Role::kSource, false, false)));
-  const std::int64_t during = seen.count(0) - before;
-  EXPECT_GT(during, 100) << "of 600 frames that the camera gives in that time";
+  pipeline.add_source(node<Heavy>(described("heavy", Role::kSource, false, false), &seen));
   for (int i = 0; i < 20; ++i) {
     pipeline.add_source(counting("short", 3));
     EXPECT_TRUE(pipeline.remove_source("short", soon()));
@@ -274,7 +274,8 @@ TEST(AddedSources, AThousandCyclesGrowNothing) {
   const auto bytes = static_cast<std::int64_t>(::mallinfo2().uordblks);
   for (int i = 60; i < 1062; ++i) cycle(i);
   EXPECT_LE(entries_of("/proc/self/fd"), files);
-  EXPECT_LE(entries_of("/proc/self/task"), threads);
+  // The system lists a thread for a moment after it was joined.
+  EXPECT_TRUE(holds_soon([&] { return entries_of("/proc/self/task") <= threads; }));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LT(static_cast<std::int64_t>(::mallinfo2().uordblks) - bytes, 64 << 10);
 #else

@@ -324,14 +324,21 @@ TEST_F(MosaicInTime, OfAStreamThatIsFarAheadEverySecondPictureIsLeftOut) {
 }
 
 TEST_F(MosaicInTime, ALiveStreamIsNotWaitedForLong) {
-  make({{"wait_ms", "500"}});
-  open(0, 30, true);
-  open(1, 30, true);
-  give(1, 0, 100);
-  give(0, 0, 100);
-  EXPECT_EQ(shown_.size(), 1u) << "both are there";
-  give(0, 33, 110);
-  give(0, 67, 120);
+  bool is_in_time = false;
+  for (int i = 0; i < 20 && !is_in_time;
+       ++i) {  // On a busy machine the wait may be over between two frames: then once more.
+    shown_.clear();
+    make({{"wait_ms", "500"}});
+    open(0, 30, true);
+    open(1, 30, true);
+    give(1, 0, 100);
+    give(0, 0, 100);
+    EXPECT_EQ(shown_.size(), 1u) << "both are there";
+    const auto begin = Clock::now();
+    give(0, 33, 110);
+    give(0, 67, 120);
+    is_in_time = Clock::now() - begin < 500ms;
+  }
   EXPECT_EQ(shown_.size(), 1u);
   const auto due = mosaic_->due();
   ASSERT_TRUE(due);

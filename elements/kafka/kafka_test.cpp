@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,28 @@ class Kafka : public ::testing::Test {
     return spec;
   }
 
+  static bool takes(const Pipeline& pipeline, std::uint64_t frames) {
+    for (const auto end = Clock::now() + 30s; Clock::now() < end; std::this_thread::sleep_for(1ms))
+      if (pipeline.stats()[1].frames_in >= frames) return true;
+    return false;
+  }
+  /// What it says for lack of a broker. On a busy machine the time may be over before a connection was refused: then it gets more.
+  std::vector<Failure> failures_without_broker(const char* frames, std::map<std::string, std::string> more) const {
+    std::vector<Failure> failures;
+    more["brokers"] = "127.0.0.1:1";
+    for (const char* const wait_s : {"0.4", "2", "10"}) {
+      more["wait_s"] = wait_s;
+      Pipeline pipeline(spec_for(frames, more));
+      const auto begin = Clock::now();
+      pipeline.start();
+      EXPECT_TRUE(pipeline.wait(Clock::now() + 100s));
+      EXPECT_LT(Clock::now() - begin, 60s);
+      failures = pipeline.failures();
+      if (failures.empty() || failures[0].message.find("Connection refused") != std::string::npos) break;
+    }
+    return failures;
+  }
+
   /// Payloads of all messages of "results", in order. @param count  The number that there must be.
   std::vector<std::string> messages(std::size_t count) const {
     std::vector<std::string> payloads;
@@ -89,7 +112,7 @@ class Kafka : public ::testing::Test {
     EXPECT_EQ(rd_kafka_assign(reader.get(), wanted), RD_KAFKA_RESP_ERR_NO_ERROR);
     rd_kafka_topic_partition_list_destroy(wanted);
     std::vector<Message> all;
-    auto end = Clock::now() + 20s;
+    auto end = Clock::now() + 60s;
     while (Clock::now() < end) {
       rd_kafka_message_t* const message = rd_kafka_consumer_poll(reader.get(), 100);
       if (!message) continue;
@@ -114,7 +137,7 @@ class Kafka : public ::testing::Test {
 TEST_F(Kafka, EachFrameIsAMessageInItsOrder) {
   Pipeline pipeline(spec_for("50"));
   pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
   const auto all = messages(50);
   ASSERT_EQ(all.size(), 50u);
@@ -132,7 +155,7 @@ TEST_F(Kafka, PublishSendsOnTheWay) {
                 {"null", "end"}};
   Pipeline pipeline(spec);
   pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
   EXPECT_EQ(pipeline.stats()[2].frames_in, 20u);
   EXPECT_EQ(messages(20).size(), 20u);
@@ -140,23 +163,18 @@ TEST_F(Kafka, PublishSendsOnTheWay) {
 
 TEST_F(Kafka, ABrokerThatComesBackGetsWhatWaited) {
   set_down(true);
-  Pipeline pipeline(spec_for("20", {{"wait_s", "20"}}));
+  Pipeline pipeline(spec_for("20", {{"wait_s", "60"}}));
   pipeline.start();
-  EXPECT_FALSE(pipeline.wait(Clock::now() + 300ms)) << "the sink waits at its end";
-  EXPECT_EQ(pipeline.stats()[1].frames_in, 20u) << "no frame waited for the broker";
+  EXPECT_TRUE(takes(pipeline, 20)) << "a frame waits for the broker";
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms)) << "the sink waits at its end";
   set_down(false);
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
   EXPECT_EQ(messages(20).size(), 20u);
 }
 
 TEST_F(Kafka, WithoutABrokerTheEndSaysHowManyAreMissing) {
-  Pipeline pipeline(spec_for("30", {{"brokers", "127.0.0.1:1"}, {"wait_s", "0.5"}, {"queue", "10"}}));
-  const auto begin = Clock::now();
-  pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
-  EXPECT_LT(Clock::now() - begin, 10s);
-  const auto failures = pipeline.failures();
+  const auto failures = failures_without_broker("30", {{"queue", "10"}});
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_THAT(failures[0].message, HasSubstr("30 of 30 messages were not delivered to 127.0.0.1:1: "));
   EXPECT_THAT(failures[0].message, HasSubstr("Connection refused"));
@@ -187,7 +205,7 @@ TEST_F(Kafka, EachStreamHasAPartitionOfItsOwn) {
   Pipeline pipeline(
       four_streams({{"topic", "parted"}, {"brokers", brokers()}, {"partition", "stream"}, {"key", "hall-{stream}"}}));
   pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
   const auto all = read("parted", kPartitions, 40);
   ASSERT_EQ(all.size(), 40u);
@@ -200,7 +218,7 @@ TEST_F(Kafka, EachStreamHasAPartitionOfItsOwn) {
 TEST_F(Kafka, AKeyChoosesThePartitionAsJavasClientsDo) {
   Pipeline pipeline(four_streams({{"topic", "parted"}, {"brokers", brokers()}}));
   pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
   const auto all = read("parted", kPartitions, 40);
   ASSERT_EQ(all.size(), 40u);
@@ -216,7 +234,7 @@ TEST_F(Kafka, AKeyChoosesThePartitionAsJavasClientsDo) {
 TEST_F(Kafka, WithoutAKeyThereIsNone) {
   Pipeline pipeline(spec_for("3", {{"key", ""}}));
   pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   const auto all = read("results", 1, 3);
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].key, "");
@@ -224,12 +242,13 @@ TEST_F(Kafka, WithoutAKeyThereIsNone) {
 
 TEST_F(Kafka, APipelineThatWaitsLosesNothingWhileABrokerIsAway) {
   set_down(true);
-  Pipeline pipeline(spec_for("200", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "20"}}));
+  Pipeline pipeline(spec_for("200", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "60"}}));
   pipeline.start();
-  EXPECT_FALSE(pipeline.wait(Clock::now() + 500ms));
+  EXPECT_TRUE(takes(pipeline, 10));
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 300ms));
   EXPECT_LT(pipeline.stats()[1].frames_in, 50u) << "the pipeline waits for the broker";
   set_down(false);
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 30s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 90s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
   const auto all = messages(200);
   ASSERT_EQ(all.size(), 200u);
@@ -239,15 +258,10 @@ TEST_F(Kafka, APipelineThatWaitsLosesNothingWhileABrokerIsAway) {
 }
 
 TEST_F(Kafka, AWaitEndsWithAnErrorInTime) {
-  Pipeline pipeline(
-      spec_for("200", {{"brokers", "127.0.0.1:1"}, {"queue", "10"}, {"when_full", "wait"}, {"wait_s", "0.3"}}));
-  const auto begin = Clock::now();
-  pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
-  EXPECT_LT(Clock::now() - begin, 15s);
-  ASSERT_FALSE(pipeline.failures().empty());
-  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("took no message for 0.3 s: "));
-  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("Connection refused"));
+  const auto failures = failures_without_broker("200", {{"queue", "10"}, {"when_full", "wait"}});
+  ASSERT_FALSE(failures.empty());
+  EXPECT_THAT(failures[0].message, ::testing::ContainsRegex("took no message for [0-9.]+ s: "));
+  EXPECT_THAT(failures[0].message, HasSubstr("Connection refused"));
 }
 
 TEST_F(Kafka, AWaitEndsWithThePipeline) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -43,15 +44,36 @@ class Mqtt : public ::testing::Test {
     spec.nodes = {{"test", "camera", {{"frames", frames}}}, {"mqtt", "out", more}};
     return spec;
   }
+  static bool takes(const Pipeline& pipeline, std::uint64_t frames) {
+    for (const auto end = Clock::now() + 30s; Clock::now() < end; std::this_thread::sleep_for(1ms))
+      if (pipeline.stats()[1].frames_in >= frames) return true;
+    return false;
+  }
+  /// What it says for lack of a broker. On a busy machine the time may be over before a connection was refused: then it gets more.
+  static std::vector<Failure> failures_without_broker(int port, const char* frames,
+                                                      std::map<std::string, std::string> more) {
+    std::vector<Failure> failures;
+    for (const char* const wait_s : {"0.3", "1.5", "8"}) {
+      more["wait_s"] = wait_s;
+      Pipeline pipeline(spec_for(port, frames, more));
+      const auto begin = Clock::now();
+      pipeline.start();
+      EXPECT_TRUE(pipeline.wait(Clock::now() + 100s));
+      EXPECT_LT(Clock::now() - begin, 60s);
+      failures = pipeline.failures();
+      if (failures.empty() || failures[0].message.find("Connection refused") != std::string::npos) break;
+    }
+    return failures;
+  }
 };
 
 TEST_F(Mqtt, EachFrameIsAMessage) {
   const int port = free_port();
   const Broker broker(port);
   Reader reader(port, "results/#");
-  Pipeline pipeline(spec_for(port, "100"));
+  Pipeline pipeline(spec_for(port, "100", {{"wait_s", "60"}}));
   pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
   ASSERT_TRUE(reader.has(100));
   EXPECT_EQ(reader.topics[0], "results/0");
@@ -72,11 +94,11 @@ TEST_F(Mqtt, PublishSendsOnTheWay) {
                  {{"method", "mqtt"},
                   {"address", "127.0.0.1:" + std::to_string(port)},
                   {"topic", "results/{stream}"},
-                  {"options", "qos=2;wait_s=10"}}},
+                  {"options", "qos=2;wait_s=60"}}},
                 {"null", "end"}};
   Pipeline pipeline(spec);
   pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
   EXPECT_EQ(pipeline.stats()[2].frames_in, 20u);
   ASSERT_TRUE(reader.has(20));
@@ -85,37 +107,34 @@ TEST_F(Mqtt, PublishSendsOnTheWay) {
 
 TEST_F(Mqtt, ABrokerThatComesLateGetsWhatWaited) {
   const int port = free_port();
-  Pipeline pipeline(spec_for(port, "20", {{"wait_s", "20"}}));
+  Pipeline pipeline(spec_for(port, "20", {{"wait_s", "60"}}));
   pipeline.start();
-  EXPECT_FALSE(pipeline.wait(Clock::now() + 300ms)) << "the sink waits at its end";
-  EXPECT_EQ(pipeline.stats()[1].frames_in, 20u) << "no frame waited for the broker";
+  EXPECT_TRUE(takes(pipeline, 20)) << "a frame waits for the broker";
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms)) << "the sink waits at its end";
   const Broker broker(port);
   Reader reader(port, "results/0");
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
 }
 
 TEST_F(Mqtt, APipelineThatWaitsLosesNothingWhileTheBrokerIsAway) {
   const int port = free_port();
-  Pipeline pipeline(spec_for(port, "300", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "20"}}));
+  Pipeline pipeline(spec_for(port, "300", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "60"}}));
   pipeline.start();
-  EXPECT_FALSE(pipeline.wait(Clock::now() + 300ms));
+  EXPECT_TRUE(takes(pipeline, 10));
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms));
   EXPECT_LT(pipeline.stats()[1].frames_in, 50u) << "the pipeline waits for the broker";
   const Broker broker(port);
   Reader reader(port, "results/0");
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 30s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 60s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
 }
 
 TEST_F(Mqtt, AWaitEndsWithAnErrorInTime) {
-  Pipeline pipeline(spec_for(free_port(), "200", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "0.3"}}));
-  const auto begin = Clock::now();
-  pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
-  EXPECT_LT(Clock::now() - begin, 15s);
-  ASSERT_FALSE(pipeline.failures().empty());
-  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("took no message for 0.3 s: "));
-  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("Connection refused"));
+  const auto failures = failures_without_broker(free_port(), "200", {{"queue", "10"}, {"when_full", "wait"}});
+  ASSERT_FALSE(failures.empty());
+  EXPECT_THAT(failures[0].message, ::testing::ContainsRegex("took no message for [0-9.]+ s: "));
+  EXPECT_THAT(failures[0].message, HasSubstr("Connection refused"));
 }
 
 TEST_F(Mqtt, AWaitEndsWithThePipeline) {
@@ -130,7 +149,7 @@ TEST_F(Mqtt, AWaitEndsWithThePipeline) {
 TEST_F(Mqtt, ABrokerThatGoesAndComesBackGetsTheRest) {
   const int port = free_port();
   auto broker = std::make_unique<Broker>(port);
-  PipelineSpec spec = spec_for(port, "800", {{"wait_s", "20"}});
+  PipelineSpec spec = spec_for(port, "800", {{"wait_s", "60"}});
   spec.nodes[0].parameters.insert({{"live", "true"}, {"fps", "800"}});
   Pipeline pipeline(spec);
   auto first = std::make_unique<Reader>(port, "results/0");
@@ -140,7 +159,7 @@ TEST_F(Mqtt, ABrokerThatGoesAndComesBackGetsTheRest) {
   broker.reset();
   std::this_thread::sleep_for(200ms);
   broker = std::make_unique<Broker>(port);
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 30s));
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 90s));
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
 }
 
@@ -212,12 +231,7 @@ TEST_F(Mqtt, WithoutAcknowledgementsAStallLosesFewMessages) {
 
 TEST_F(Mqtt, WithoutABrokerTheEndSaysHowManyAreMissing) {
   const int port = free_port();
-  Pipeline pipeline(spec_for(port, "30", {{"wait_s", "0.2"}, {"queue", "10"}}));
-  const auto begin = Clock::now();
-  pipeline.start();
-  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
-  EXPECT_LT(Clock::now() - begin, 20s);
-  const auto failures = pipeline.failures();
+  const auto failures = failures_without_broker(port, "30", {{"queue", "10"}});
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].node, "out");
   EXPECT_THAT(

@@ -77,7 +77,7 @@ class Reader {
     mosquitto_subscribe_callback_set(client_.get(), [](mosquitto*, void* self, int, int, const int*) {
       static_cast<Reader*>(self)->is_subscribed_ = true;
     });
-    const auto end = Clock::now() + std::chrono::seconds(10);
+    const auto end = Clock::now() + std::chrono::seconds(60);
     while (mosquitto_connect(client_.get(), "127.0.0.1", port, 30) != MOSQ_ERR_SUCCESS && Clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(mosquitto_subscribe(client_.get(), nullptr, topic_.c_str(), 1), MOSQ_ERR_SUCCESS);
@@ -91,7 +91,7 @@ class Reader {
  private:
   template <typename Done>
   bool loop_until(Done done) {
-    const auto end = Clock::now() + std::chrono::seconds(15);
+    const auto end = Clock::now() + std::chrono::seconds(60);
     while (!done() && Clock::now() < end) mosquitto_loop(client_.get(), 50, 1);
     return done();
   }

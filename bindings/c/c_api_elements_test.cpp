@@ -258,7 +258,7 @@ TEST_F(CElements, DISABLED_ServeMarkedFrames) {
   const char* const socket = std::getenv("TENON_TEST_SOCKET");
   ASSERT_TRUE(socket);
   EXPECT_THAT(
-      run(R"({"element":"c_source","parameters":{"frames":5}},{"element":"c_mark"},{"element":"ipc_sink","parameters":{"subscribers":1,"socket":")" +
+      run(R"({"element":"c_source","parameters":{"frames":5}},{"element":"c_mark"},{"element":"ipc_sink","parameters":{"subscribers":1,"patience_ms":60000,"socket":")" +
           std::string(socket) + "\"}}"),
       ElementsAre());
 }

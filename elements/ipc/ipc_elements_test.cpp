@@ -51,12 +51,15 @@ class IpcElements : public ::testing::Test {
 
 TEST_F(IpcElements, HandEveryFrameOverWithoutACopy) {
   Pipeline served(
-      {{counted(50), {"ipc_sink", "", {{"socket", socket_}, {"subscribers", "1"}, {"zero_copy", "require"}}}}});
+      {{counted(50),
+        {"ipc_sink",
+         "",
+         {{"socket", socket_}, {"subscribers", "1"}, {"zero_copy", "require"}, {"patience_ms", "60000"}}}}});
   served.start();
   tenon_test::Arrived arrived;
   Pipeline reading({{{"ipc", "", {{"socket", "ipc:" + socket_}}}, arrived.sink()}});
   EXPECT_THAT(tenon_test::run(reading), IsEmpty());
-  EXPECT_TRUE(served.wait(Clock::now() + 10s));
+  EXPECT_TRUE(served.wait(Clock::now() + 60s));
   EXPECT_TRUE(served.failures().empty());
   ASSERT_EQ(arrived.frames[0].size(), 50u);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(arrived.frames[0][static_cast<std::size_t>(i)].timestamp_ns, i);
@@ -104,8 +107,8 @@ TEST_F(IpcElements, StopSoonWhileAProcessHoldsAllThatItMay) {
                       {"when_slow", "wait"},
                       {"patience_ms", "60000"}}}}});
   served.start();
-  tenon::ipc::Subscriber one(socket_, Clock::now() + 10s);
-  const auto held = one.read(Clock::now() + 10s);
+  tenon::ipc::Subscriber one(socket_, Clock::now() + 30s);
+  const auto held = one.read(Clock::now() + 30s);
   ASSERT_TRUE(held);
   std::this_thread::sleep_for(100ms);
   const auto begin = Clock::now();
@@ -114,9 +117,9 @@ TEST_F(IpcElements, StopSoonWhileAProcessHoldsAllThatItMay) {
 }
 
 TEST_F(IpcElements, WaitAgainWhereTheStreamBeginsAgain) {
-  const auto sink = std::get<std::unique_ptr<Sink>>(
-      make_element("ipc_sink", {{"socket", socket_}, {"subscribers", "1"}}, {"out", nullptr}));
-  const Frame frame = pool_.acquire(Clock::now() + 10s);
+  const auto sink = std::get<std::unique_ptr<Sink>>(make_element(
+      "ipc_sink", {{"socket", socket_}, {"subscribers", "1"}, {"patience_ms", "60000"}}, {"out", nullptr}));
+  const Frame frame = pool_.acquire(Clock::now() + 30s);
   sink->open(0, {kInfo, 25});
   sink->interrupt();
   error_of([&] { sink->write(0, frame); }, Code::kCancelled);
@@ -125,8 +128,8 @@ TEST_F(IpcElements, WaitAgainWhereTheStreamBeginsAgain) {
   sink->open(0, {kInfo, 25});
   bool has_come = false;
   std::thread reader([&] {
-    tenon::ipc::Subscriber one(socket_, Clock::now() + 10s);
-    has_come = one.read(Clock::now() + 10s).has_value();
+    tenon::ipc::Subscriber one(socket_, Clock::now() + 30s);
+    has_come = one.read(Clock::now() + 30s).has_value();
   });
   EXPECT_NO_THROW(sink->write(0, frame));
   reader.join();
@@ -134,18 +137,18 @@ TEST_F(IpcElements, WaitAgainWhereTheStreamBeginsAgain) {
 }
 
 TEST_F(IpcElements, TellReadersOfTheEndWhereTheStreamBeginsAgain) {
-  const auto sink = std::get<std::unique_ptr<Sink>>(
-      make_element("ipc_sink", {{"socket", socket_}, {"subscribers", "1"}}, {"out", nullptr}));
-  const Frame frame = pool_.acquire(Clock::now() + 10s);
+  const auto sink = std::get<std::unique_ptr<Sink>>(make_element(
+      "ipc_sink", {{"socket", socket_}, {"subscribers", "1"}, {"patience_ms", "60000"}}, {"out", nullptr}));
+  const Frame frame = pool_.acquire(Clock::now() + 30s);
   sink->open(0, {kInfo, 25});
-  tenon::ipc::Subscriber reader(socket_, Clock::now() + 10s);
+  tenon::ipc::Subscriber reader(socket_, Clock::now() + 30s);
   reader.begin();
   sink->write(0, frame);
-  EXPECT_TRUE(reader.read(Clock::now() + 10s));
+  EXPECT_TRUE(reader.read(Clock::now() + 30s));
   sink->interrupt();
   sink->end(0);
   sink->resume();
-  EXPECT_NO_THROW(EXPECT_FALSE(reader.read(Clock::now() + 10s))) << "no process has died";
+  EXPECT_NO_THROW(EXPECT_FALSE(reader.read(Clock::now() + 30s))) << "no process has died";
 }
 
 }  // namespace ipc_test

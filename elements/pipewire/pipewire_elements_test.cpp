@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/elements/registry.hpp>
@@ -50,12 +51,14 @@ class PipeWireElements : public ::testing::Test {
 };
 
 TEST_F(PipeWireElements, HandEveryPictureOver) {
-  Pipeline served({{counted(50), {"pipewire_sink", "", {{"name", "served"}, {"wait_for_reader", "true"}}}}});
+  Pipeline served(
+      {{counted(50),
+        {"pipewire_sink", "", {{"name", "served"}, {"wait_for_reader", "true"}, {"patience_ms", "60000"}}}}});
   served.start();
   tenon_test::Arrived arrived;
   Pipeline reading({{{"pipewire", "", {{"node", "pipewire:served"}}}, arrived.sink()}});
   EXPECT_THAT(tenon_test::run(reading), IsEmpty());
-  EXPECT_TRUE(served.wait(Clock::now() + 20s));
+  EXPECT_TRUE(served.wait(Clock::now() + 60s));
   EXPECT_TRUE(served.failures().empty());
   ASSERT_EQ(arrived.frames[0].size(), 50u);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(arrived.frames[0][static_cast<std::size_t>(i)].timestamp_ns, i);
@@ -66,8 +69,13 @@ TEST_F(PipeWireElements, HandEveryPictureOver) {
 
 TEST_F(PipeWireElements, SayWhatIsMissing) {
   PipelineSpec none{{{"pipewire", "", {{"node", "absent"}}}, {"null"}}};
-  none.patience = 300ms;
-  EXPECT_THAT(tenon_test::run(none), ElementsAre(HasSubstr("no node \"absent\"")));
+  std::vector<std::string> failures;
+  // On a busy machine the daemon may not have said by then which nodes there are.
+  for (none.patience = 300ms; none.patience < 20s; none.patience *= 4) {
+    failures = tenon_test::run(none);
+    if (failures.size() != 1 || failures[0].find("no node") != std::string::npos) break;
+  }
+  EXPECT_THAT(failures, ElementsAre(HasSubstr("no node \"absent\"")));
   EXPECT_THROW(Pipeline({{{"pipewire", "", {{"node", "x"}, {"format", "nv99"}}}, {"null"}}}), Error);
 }
 
@@ -83,8 +91,8 @@ TEST_F(PipeWireElements, StopWhileTheyWait) {
 }
 
 TEST_F(PipeWireElements, WaitAgainWhereTheStreamBeginsAgain) {
-  const auto sink = std::get<std::unique_ptr<Sink>>(
-      make_element("pipewire_sink", {{"name", "again"}, {"wait_for_reader", "true"}}, {"out", nullptr}));
+  const auto sink = std::get<std::unique_ptr<Sink>>(make_element(
+      "pipewire_sink", {{"name", "again"}, {"wait_for_reader", "true"}, {"patience_ms", "60000"}}, {"out", nullptr}));
   const Frame frame = pool_.acquire(Clock::now() + 10s);
   sink->open(0, {kInfo, 25});
   sink->interrupt();
@@ -94,8 +102,8 @@ TEST_F(PipeWireElements, WaitAgainWhereTheStreamBeginsAgain) {
   sink->open(0, {kInfo, 25});
   bool has_come = false;
   std::thread reader([&] {
-    tenon::pipewire::Input one("again", {}, Clock::now() + 10s);
-    has_come = one.read(Clock::now() + 10s).has_value();
+    tenon::pipewire::Input one("again", {}, Clock::now() + 30s);
+    has_come = one.read(Clock::now() + 30s).has_value();
   });
   EXPECT_NO_THROW(sink->write(0, frame));
   reader.join();

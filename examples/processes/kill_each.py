@@ -84,8 +84,11 @@ def main(tenon, models):
             goes_on(first, viewer)
             if decoder.process.poll() is not None:
                 raise SystemExit("the decoder has ended: " + pathlib.Path("decoder.err").read_text())
-            run = subprocess.run([tenon, "run", "ipc:frames.sock", "--model", "demo.onnx", "--device", "CPU", "--max-frames", "20"],
-                                 capture_output=True, text=True, timeout=PATIENCE_S)
+            for _ in range(3):  # On a busy machine a reader may hold a frame for longer than the two seconds that it may.
+                run = subprocess.run([tenon, "run", "ipc:frames.sock", "--model", "demo.onnx", "--device", "CPU", "--max-frames", "20"],
+                                     capture_output=True, text=True, timeout=PATIENCE_S)
+                if run.returncode == 0:
+                    break
             if run.returncode or "another process" not in run.stdout or "copied 0 B/frame" not in run.stdout:
                 raise SystemExit("tenon run does not read the frames in place: " + run.stdout + run.stderr)
             again = subprocess.run([tenon, "serve-frames", models / "demo.mp4", "--socket", "frames.sock"], capture_output=True, text=True,

@@ -241,7 +241,7 @@ TEST_F(Nodes, HandAThousandPicturesOverWithoutACopyOrALostDescriptor) {
     EXPECT_EQ(report.made_anew, 1u);
     output = Output("other", waiting(), soon());
     if (round == 0) before = open_descriptors();
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_TRUE(comes([&] { return open_descriptors() <= before; })) << open_descriptors() << " of " << before;
   }
   EXPECT_EQ(ledger.total().copied, 0u);
 }
@@ -393,7 +393,7 @@ TEST_F(Nodes, SayThatAllBuffersAreInUse) {
     try {
       held.push_back(input.read(Clock::now() + 300ms).value());
     } catch (const Error& error) {
-      if (output.report().held >= buffers || output.report().left_out > 0) late.emplace(error);
+      if (output.report().left_out > 0) late.emplace(error);
     }
   }
   ASSERT_TRUE(late);
@@ -495,14 +495,23 @@ TEST_F(Nodes, SayWhatDoesNotAnswer) {
 TEST_F(Nodes, SayWhatIsMissing) {
   Output output("present", waiting(), soon());
   output.open(kInfo);
-  EXPECT_THAT(error_of([] { Input("absent", {}, Clock::now() + 500ms); }, Code::kNotFound),
-              AllOf(HasSubstr("\"absent\""), HasSubstr("present (")));
+  // On a busy machine the daemon may not have said by then which nodes there are.
+  const auto failure_of = [](const std::string& node, const char* word) {
+    for (auto time = 500ms;; time *= 4) {
+      const Error error = error_of([&] { Input(node, {}, Clock::now() + time); });
+      if (time > 20s || std::string(error.what()).find(word) != std::string::npos) return error;
+    }
+  };
+  const Error absent = failure_of("absent", "present (");
+  EXPECT_EQ(absent.code(), Code::kNotFound);
+  EXPECT_THAT(absent.what(), AllOf(HasSubstr("\"absent\""), HasSubstr("present (")));
   InputOptions other;
   other.format.formats = {kRgb24};
   EXPECT_THAT(error_of([&] { Input("present", other, soon()); }, Code::kUnimplemented),
               HasSubstr("no format in common"));
-  EXPECT_THAT(error_of([] { Input("", {}, Clock::now() + 300ms); }, Code::kDeadlineExceeded),
-              HasSubstr("session manager"));
+  const Error unlinked = failure_of("", "session manager");
+  EXPECT_EQ(unlinked.code(), Code::kDeadlineExceeded);
+  EXPECT_THAT(unlinked.what(), HasSubstr("session manager"));
   EXPECT_THAT(error_of([&] { output.publish(Frame()); }, Code::kInvalidArgument), HasSubstr("empty frame"));
   OutputOptions few;
   few.buffers = 2;
@@ -521,7 +530,7 @@ TEST_F(Nodes, AreInterrupted) {
   auto reading =
       std::async(std::launch::async, [&] { return error_of([&] { (void)input.read(Deadline::max()); }).code(); });
   stop.request_stop();
-  ASSERT_EQ(reading.wait_for(10s), std::future_status::ready);
+  ASSERT_EQ(reading.wait_for(60s), std::future_status::ready);
   EXPECT_EQ(reading.get(), Code::kCancelled);
 }
 

@@ -7,6 +7,7 @@
 
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/cuda/allocator.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon::cuda {
 namespace cuda_pending_test {
@@ -55,10 +56,7 @@ TEST_F(CudaPending, WhoReadsWaitsForTheStreamThatWrites) {
   write_late();
   EXPECT_THAT(error_of([&] { router->map(tensor, host_context(), until(milliseconds(5))); }, Code::kDeadlineExceeded),
               HasSubstr("cuEventQuery"));
-  std::thread later([&] {
-    std::this_thread::sleep_for(milliseconds(5));
-    held->let_go();
-  });
+  std::thread later = tenon_test::once_this_thread_sleeps([&] { held->let_go(); });
   Ledger ledger;
   MapOptions options = until(std::chrono::seconds(10));
   options.ledger = &ledger;

@@ -10,6 +10,7 @@
 
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace dmabuf_frame_test {
 
@@ -211,10 +212,7 @@ TEST_F(DmabufFrame, OfTwoObjectsWrittenAtDifferentPointsIsExportedWhenBothAreRea
   const auto late = Clock::now() + std::chrono::milliseconds(5);
   EXPECT_EQ(error_of([&] { export_frame(frame, late); }).code(), Code::kDeadlineExceeded);
   Ledger ledger;
-  std::thread producer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    timeline->advance(2);
-  });
+  std::thread producer = tenon_test::once_this_thread_sleeps([&] { timeline->advance(2); });
   EXPECT_FALSE(export_frame(frame, default_deadline(), &ledger).acquire.needs_wait());
   producer.join();
   EXPECT_EQ(second.state(), PointState::kReached) << "exported while it was written";

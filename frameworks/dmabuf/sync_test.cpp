@@ -12,6 +12,7 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 
 #include <tenon/frameworks/dmabuf/testing/vgem.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace sync_test {
 
@@ -156,10 +157,8 @@ TEST_F(BusyDmabuf, MapWaitsForTheDeviceAndBooksIt) {
   EXPECT_EQ(ledger.total().waits, 1u) << "the host waited, though in vain";
   EXPECT_EQ(error_of([&] { dmabuf::CpuAccess(tensor(), Access::kRead, Clock::now() + milliseconds(20)); }).code(),
             Code::kDeadlineExceeded);
-  std::thread device([&] {
-    std::this_thread::sleep_for(milliseconds(100));
-    dmabuf::vgem::end_write(buffer, std::exchange(fence, 0));
-  });
+  std::thread device = tenon_test::once_this_thread_sleeps(
+      [&] { dmabuf::vgem::end_write(buffer, std::exchange(fence, 0)); }, milliseconds(100));
   options.deadline = Clock::now() + milliseconds(5000);
   const auto start = Clock::now();
   const Tensor mapped = router.map(tensor(), host_context(), options);
@@ -250,10 +249,8 @@ TEST_F(BusyDmabuf, HazardsTakeSyncFilesAsWritersAndReaders) {
   EXPECT_EQ(error_of([&] { host->wait_for(Access::kRead, Clock::now() + milliseconds(5)); }).code(),
             Code::kDeadlineExceeded);
   EXPECT_TRUE(host->hazards().busy());
-  std::thread device([&] {
-    std::this_thread::sleep_for(milliseconds(50));
-    dmabuf::vgem::end_write(buffer, std::exchange(fence, 0));
-  });
+  std::thread device =
+      tenon_test::once_this_thread_sleeps([&] { dmabuf::vgem::end_write(buffer, std::exchange(fence, 0)); });
   Ledger ledger;
   host->wait_for(Access::kReadWrite, Clock::now() + milliseconds(5000), &ledger);
   device.join();

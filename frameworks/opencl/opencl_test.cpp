@@ -8,6 +8,7 @@
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon::opencl {
 namespace opencl_test {
@@ -286,10 +287,8 @@ TEST_F(EventTest, HostAccessWaitsForTheUsersCommand) {
   const auto event = add_one(buffer(tensor), 0, 4096, {gate});
   clFlush(queue(context));
   wrote(tensor, event);
-  std::thread opener([&] {
-    std::this_thread::sleep_for(milliseconds(30));
-    clSetUserEventStatus(gate, CL_COMPLETE);
-  });
+  std::thread opener =
+      tenon_test::once_this_thread_sleeps([&] { clSetUserEventStatus(gate, CL_COMPLETE); }, milliseconds(30));
   Ledger ledger;
   MapOptions options;
   options.ledger = &ledger;

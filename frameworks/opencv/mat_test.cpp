@@ -15,6 +15,7 @@
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 #include <tenon/tests/support/error_of.hpp>
 
@@ -211,8 +212,7 @@ TEST(OpenCvMat, WaitsForTheLastWrite) {
   options.deadline = Clock::now() + std::chrono::milliseconds(5);
   EXPECT_EQ(error_of([&] { opencv::mat(tensor, options); }).code(), Code::kDeadlineExceeded);
   EXPECT_EQ(tensor.memory()->ref_count(), 1u) << "the failed call kept a reference";
-  std::thread writer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::thread writer = tenon_test::once_this_thread_sleeps([&] {
     static_cast<unsigned char*>(tensor.data())[5] = 42;
     timeline->advance(point.value());
   });

@@ -14,6 +14,7 @@
 #include <tenon/frameworks/openvino/openvino.hpp>
 
 #include <tenon/frameworks/openvino/testing/failing_calls.hpp>
+#include <tenon/tests/support/asleep.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
@@ -276,8 +277,7 @@ TEST(OpenVinoTensor, WaitsForWhoStillWritesTheBytes) {
   Ledger ledger;
   openvino::TensorOptions booked;
   booked.ledger = &ledger;
-  std::thread late([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::thread late = tenon_test::once_this_thread_sleeps([&] {
     std::memset(source.data(), 5, 64);
     producer->advance(written.value());
   });

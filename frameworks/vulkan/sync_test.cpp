@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <tenon/core/timeline.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon::vulkan {
 namespace sync_test {
@@ -48,10 +49,7 @@ TEST_F(VulkanPending, AMapWaitsForTheSubmissionThatWrites) {
   write_late();
   EXPECT_THAT(error_of([&] { router->map(tensor, host_context(), until(milliseconds(5))); }, Code::kDeadlineExceeded),
               HasSubstr("vkWaitSemaphores"));
-  std::thread later([&] {
-    std::this_thread::sleep_for(milliseconds(5));
-    held->let_go();
-  });
+  std::thread later = tenon_test::once_this_thread_sleeps([&] { held->let_go(); });
   Ledger ledger;
   MapOptions options = until(std::chrono::seconds(10));
   options.ledger = &ledger;

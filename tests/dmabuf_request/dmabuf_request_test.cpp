@@ -17,6 +17,7 @@
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/runtime/testing/reference_device.hpp>
 #include <tenon/tests/device_conformance/allocation_count.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon::testing {
 namespace dmabuf_request_test {
@@ -98,10 +99,8 @@ TEST_F(DmabufRequest, WaitsForADeviceThatBeginsToWriteAfterTheTensorWasSet) {
   request.infer();
   for (int round = 0; round < 2; ++round) {
     const std::uint32_t fence = dmabuf::vgem::begin_write(buffer);
-    std::thread device([&] {
-      std::this_thread::sleep_for(milliseconds(100));
-      dmabuf::vgem::end_write(buffer, fence);
-    });
+    std::thread device =
+        tenon_test::once_this_thread_sleeps([&] { dmabuf::vgem::end_write(buffer, fence); }, milliseconds(100));
     const auto start = Clock::now();
     request.infer();
     EXPECT_GE(Clock::now() - start, milliseconds(80)) << "read while the device wrote";

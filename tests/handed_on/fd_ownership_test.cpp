@@ -22,6 +22,7 @@
 #include <tenon/frameworks/opencl/opencl.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/runtime/testing/reference_device.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon {
 namespace fd_ownership_test {
@@ -182,7 +183,7 @@ TEST_F(FdOwnership, AnEventOfLevelZeroGatesACommandOfOpencl) {
   EXPECT_FALSE(is_complete(done));
   from.data<float>()[7] = 77;
   zeEventHostSignal(gate);
-  for (int i = 0; i < 5000 && !is_complete(done); ++i) std::this_thread::sleep_for(milliseconds(1));
+  for (int i = 0; i < 60000 && !is_complete(done); ++i) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(is_complete(done));
   EXPECT_EQ(host_waits(), waits);
   EXPECT_EQ(router.map(to, host_context()).data<float>()[7], 77);
@@ -217,10 +218,7 @@ TEST_F(FdOwnership, AQueueOfOpenclAroundAnInferenceLeavesTheHostTwo) {
   const auto gate = new_user_event();
   const std::uint64_t waits = host_waits();
   copy_in_cl(source, map(in, cl), gate.get());
-  std::thread opener([&] {
-    std::this_thread::sleep_for(milliseconds(10));
-    clSetUserEventStatus(gate.get(), CL_COMPLETE);
-  });
+  std::thread opener = tenon_test::once_this_thread_sleeps([&] { clSetUserEventStatus(gate.get(), CL_COMPLETE); });
   request.start_async();  // No queue of Level Zero can wait for a cl_event: the host does.
   const auto done = copy_in_cl(map(out, cl), map(result, cl));
   opener.join();

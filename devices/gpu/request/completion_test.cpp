@@ -10,6 +10,7 @@
 #include <tenon/core/timeline.hpp>
 #include <tenon/devices/gpu/request/completion.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon::gpu_testing {
 namespace completion_test {
@@ -37,10 +38,8 @@ TEST(GpuCompletion, IsInTheThreadThatWaitsOrInItsOwn) {
     const TimelinePoint end = event->next();
     Ended pending;
     completion.when_over(event, pending);
-    std::thread device([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      event->advance(end.value());
-    });
+    std::thread device =
+        tenon_test::once_this_thread_sleeps([&] { event->advance(end.value()); }, std::chrono::milliseconds(20));
     if (waits) {
       EXPECT_TRUE(completion.end_here(pending));
       EXPECT_TRUE(pending.is_over);
@@ -60,10 +59,9 @@ TEST(GpuCompletion, HandsTheFailureOn) {
   const TimelinePoint end = event->next();
   Ended pending;
   Completion::process().when_over(event, pending);
-  std::thread device([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    event->fail(end.value(), std::make_exception_ptr(Error(Code::kAborted, "lost")));
-  });
+  std::thread device = tenon_test::once_this_thread_sleeps(
+      [&] { event->fail(end.value(), std::make_exception_ptr(Error(Code::kAborted, "lost"))); },
+      std::chrono::milliseconds(20));
   EXPECT_TRUE(Completion::process().end_here(pending));
   EXPECT_THROW(std::rethrow_exception(pending.error), Error);
   device.join();

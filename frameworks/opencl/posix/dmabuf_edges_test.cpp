@@ -4,6 +4,7 @@
 #include <tenon/frameworks/opencl/image_rows.hpp>
 #include <tenon/frameworks/opencl/image_shelf.hpp>
 #include <tenon/frameworks/opencl/testing/external.hpp>
+#include <tenon/tests/support/asleep.hpp>
 
 namespace tenon::opencl {
 namespace dmabuf_edges_test {
@@ -105,10 +106,7 @@ TEST_F(DmabufEdges, EndWithTheLastUser) {
   const auto gate = user_event();
   reads(second, gate);
   second = {};  // Given back when the reader is done.
-  std::thread opener([&] {
-    std::this_thread::sleep_for(milliseconds(20));
-    clSetUserEventStatus(gate, CL_COMPLETE);
-  });
+  std::thread opener = tenon_test::once_this_thread_sleeps([&] { clSetUserEventStatus(gate, CL_COMPLETE); });
   const Tensor host = router.map(home, host_context(), booked(Access::kReadWrite));
   EXPECT_EQ(host.data<std::uint8_t>()[kSize - 1], 2);
   opener.join();
@@ -219,10 +217,8 @@ TEST_F(DmabufEdges, QueuesWaitForTheFencesOfDrivers) {
   options.deadline = Clock::now() + milliseconds(100);
   const Tensor mapped = router.map(home, context, options);
   EXPECT_EQ(ledger.total().waits, 0u) << "the host has waited for a fence";
-  std::thread device([&] {
-    std::this_thread::sleep_for(milliseconds(50));
-    EXPECT_TRUE(dmabuf::vgem::end_write(exported, fence));
-  });
+  std::thread device = tenon_test::once_this_thread_sleeps(
+      [&] { EXPECT_TRUE(dmabuf::vgem::end_write(exported, fence)); }, milliseconds(50));
   const auto start = Clock::now();
   EXPECT_THAT(bytes_of(mapped), Each(3));
   EXPECT_GE(Clock::now() - start, milliseconds(30));

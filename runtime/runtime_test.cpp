@@ -408,7 +408,8 @@ TEST(Lifetime, NothingOfTheDeviceRemains) {
     EXPECT_EQ(live_requests, requests + 5);
   }
   // Workers may hold the last reference for a moment after the handles are gone.
-  for (int i = 0; i < 200 && live_models != models; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 12000 && (live_models != models || live_requests != requests); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(live_models, models);
   EXPECT_EQ(live_requests, requests);
 }

@@ -53,7 +53,7 @@ class OpenCvUmat : public ::testing::Test {
   template <typename Condition>
   bool happens_as_opencv_goes_on(Condition condition) {
     cv::ocl::finish();
-    for (int i = 0; i < 1000 && !condition(); ++i) {
+    for (int i = 0; i < 60000 && !condition(); ++i) {
       const cv::UMat next(16, 16, CV_8U);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

@@ -144,7 +144,7 @@ class DlsOpenCL : public ::testing::Test {
   /// References when the driver has let go of what its finished commands held.
   static cl_uint references(cl_mem buffer) {
     cl_uint count = 0;
-    for (int i = 0; i < 2000 && count != 1; ++i) {
+    for (int i = 0; i < 60000 && count != 1; ++i) {
       tenon::drain_deferred(tenon::default_deadline());
       clGetMemObjectInfo(buffer, CL_MEM_REFERENCE_COUNT, sizeof count, &count, nullptr);
       if (count != 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -78,7 +78,7 @@ TEST(PlanAhead, WhatIsNotMadeYetCanBeLeft) {
   EXPECT_EQ(ahead.take_made({{7}}), nullptr) << "it is being made";
   may_end.set_value();
   std::shared_ptr<const LaunchPlan> made;
-  for (int i = 0; i < 2000 && !made; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+  for (int i = 0; i < 12000 && !made; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
     EXPECT_EQ(ahead.take_made({{8}}), nullptr);
     made = ahead.take_made({{7}});
   }

@@ -29,7 +29,7 @@ class Auto : public ::testing::Test {
 
   static std::vector<std::string> running(const CompiledModel& model) { return model.get_property(execution_devices); }
   static bool becomes(const CompiledModel& model, const std::string& device) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 12000; ++i) {
       if (running(model) == std::vector<std::string>{device}) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

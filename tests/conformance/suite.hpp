@@ -54,18 +54,18 @@ inline Census take_census() {
   census.counts.push_back(shared_mappings());
   return census;
 }
-/// Whether something lives for two seconds that did not live at `before`: drivers release objects on threads of their own.
+/// Whether something lives for a minute that did not live at `before`: drivers release objects on threads of their own.
 inline bool leaves_more_than(const Census& before) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (take_census().has_more_than(before)) {
     if (std::chrono::steady_clock::now() >= deadline) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;
 }
-/// The census as soon as it is `expected`, else after two seconds: drivers release objects on threads of their own.
+/// The census as soon as it is `expected`, else after a minute: drivers release objects on threads of their own.
 inline Census settled_census(const Census& expected) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   Census census = take_census();
   while (census != expected && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

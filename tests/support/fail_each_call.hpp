@@ -13,10 +13,10 @@
 
 namespace tenon::testing {
 
-/// Waits up to 5 s: the thread that ends an inference releases its handles a moment after the request's owner.
+/// Waits up to a minute: the thread that ends an inference releases its handles a moment after the request's owner.
 template <typename Probe>
 bool handles_fall_to(std::size_t count) {
-  for (int i = 0; i < 500 && Probe::handles.load() > count; ++i)
+  for (int i = 0; i < 6000 && Probe::handles.load() > count; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return Probe::handles.load() <= count;  // Fewer: what the test before left was let go of only now.
 }

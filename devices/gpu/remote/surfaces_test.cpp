@@ -5,10 +5,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <thread>
 
 #include <tenon/core/fd.hpp>
 #include <tenon/core/pixel_format.hpp>
@@ -145,6 +147,9 @@ TEST_F(Surfaces, PlanesAreReadInPlaceAtTheirPitch) {
   EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
   request = {};
   drain_deferred(default_deadline());
+  // Drivers let go of finished commands a moment later.
+  for (int i = 0; i < 6000 && open_descriptors() != before; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(open_descriptors(), before);
 }
 

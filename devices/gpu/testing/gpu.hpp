@@ -116,9 +116,9 @@ struct Application {
     clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, nullptr);
     return count;
   }
-  /// Waits up to 2 s: drivers let go of finished commands a moment later.
+  /// Waits up to a minute: drivers let go of finished commands a moment later.
   bool references_fall_to(cl_uint count) const {
-    for (int i = 0; i < 200 && references() > count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 6000 && references() > count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return references() <= count;
   }
   void run(const char* name, std::vector<cl_mem> memory, const float* number = nullptr,

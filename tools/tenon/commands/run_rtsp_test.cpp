@@ -33,7 +33,7 @@ class Server {
     const std::string line = "'" + from_environment("TENON_RTSP_SERVER") + "' " + option + " '( " + media + " )' >'" +
                              port_file_ + "' 2>/dev/null";
     pipe_ = ::popen(line.c_str(), "we");  // The tool must not keep its input open.
-    for (int i = 0; i < 200 && text_of(port_file_).find('\n') == std::string::npos; ++i)
+    for (int i = 0; i < 1200 && text_of(port_file_).find('\n') == std::string::npos; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     port_ = std::atoi(text_of(port_file_).c_str());
     EXPECT_GT(port_, 0) << "the server does not start";
@@ -155,7 +155,7 @@ TEST_F(RunRtsp, TlsWithCredentialsThatAreNotShown) {
   const std::string line = "python3 '" + file("proxy.py") + "' " + std::to_string(std::atoi(port.c_str())) + " '" +
                            certificate + "' >'" + file("port") + "' 2>'" + file("proxy.err") + "'";
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> proxy(::popen(line.c_str(), "we"), &::pclose);
-  for (int i = 0; i < 200 && text_of(file("port")).find('\n') == std::string::npos; ++i)
+  for (int i = 0; i < 1200 && text_of(file("port")).find('\n') == std::string::npos; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const std::string secure =
       "rtsps://admin:s3cret@127.0.0.1:" + std::to_string(std::atoi(text_of(file("port")).c_str())) + "/clip";
@@ -209,19 +209,17 @@ TEST_F(RunRtsp, AServerRecordsWhatAPipelineSends) {
             server.url() + R"("}}]})");
   const Outcome done = tool("pipeline -q send.json");
   ASSERT_EQ(done.status, 0) << done.err;
-  // The server may be behind the sender: until its file grows no more.
-  const std::filesystem::path got = file("got.h264");
-  std::uintmax_t before = 0;
-  for (int tries = 0; tries < 100; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    const std::uintmax_t size = std::filesystem::exists(got) ? std::filesystem::file_size(got) : 0;
-    if (size > 0 && size == before) break;
-    before = size;
-  }
   int frames = 0;
-  for (const Frame& frame : ffmpeg::open(got)) {
-    EXPECT_EQ(frame.info().width_px, 160u);
-    ++frames;
+  for (int tries = 0; tries < 300 && frames < 60; ++tries) {  // The server may be behind the sender.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    frames = 0;
+    try {
+      for (const Frame& frame : ffmpeg::open(file("got.h264"))) {
+        EXPECT_EQ(frame.info().width_px, 160u);
+        ++frames;
+      }
+    } catch (const Error&) {  // It is not there yet, or ends within a picture.
+    }
   }
   EXPECT_GE(frames, 60) << "of 90, of which a server may miss those before it listened and the last";
 }
@@ -240,7 +238,11 @@ TEST_F(RunRtsp, StreamsAreDecodedByVa) {
 
 TEST_F(RunRtsp, StreamsComeByUdpToo) {
   const Server server(folder.string(), demo());
-  const Outcome done = tool(with_model(server.url()) + "--transport udp --zero-copy require --max-frames 20");
+  Outcome done;
+  for (int i = 0; i < 3; ++i) {  // On a busy machine a socket may be full before it is read: then packets are lost.
+    done = tool(with_model(server.url()) + "--transport udp --zero-copy require --max-frames 20");
+    if (done.status == 0 && done.out.find("did not arrive") == std::string::npos) break;
+  }
   expect_in_place(done, "h264 -> pool(memfd) -> input stage -> CPU");
   EXPECT_EQ(done.out.find("did not arrive"), std::string::npos) << done.out;
 }
@@ -292,14 +294,18 @@ TEST_F(RunRtsp, AFileAStreamAndALaunchLineAreDecodedByVaForTheNpu) {
 }
 
 TEST_F(RunRtsp, AServerThatGoesAwayEndsTheRunWithTheReportOfWhatRan) {
-  Server server(folder.string(), demo());
-  std::thread ends([&] {
-    std::this_thread::sleep_for(std::chrono::seconds(4));
-    server.stop();
-  });
-  const Outcome done = tool(with_model(server.url()) + "--timeout 3 --no-compare");
-  ends.join();
-  ASSERT_LT(done.status, 128) << done.err;
+  Outcome done;
+  for (const int seconds : {4, 8, 16}) {  // On a busy machine nothing may have run by then.
+    Server server(folder.string(), demo());
+    std::thread ends([&] {
+      std::this_thread::sleep_for(std::chrono::seconds(seconds));
+      server.stop();
+    });
+    done = tool(with_model(server.url()) + "--timeout 3 --no-compare");
+    ends.join();
+    ASSERT_LT(done.status, 128) << done.err;
+    if (fs::exists(file("r.json"))) break;
+  }
   ASSERT_TRUE(fs::exists(file("r.json"))) << done.err;
   const json report = json::parse(text_of(file("r.json")));
   EXPECT_GT(report["frames"], 0);

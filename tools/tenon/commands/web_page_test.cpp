@@ -76,30 +76,27 @@ class WebPage : public ToolTest {
   }
   /// The whole answer, headers and all.
   std::string get(const std::string& path, const std::string& host = "localhost") const {
-    const UniqueFd socket = connected();
-    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n";
-    EXPECT_EQ(::send(socket.get(), request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
-    std::string answer;
-    char part[4096];
-    for (ssize_t size = 0; (size = ::recv(socket.get(), part, sizeof part, 0)) > 0;)
-      answer.append(part, static_cast<std::size_t>(size));
-    return answer;
+    return answer_to("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
   }
   /// The answer to a request that may change something.
   std::string request(const std::string& method, const std::string& path, const std::string& body) const {
-    const UniqueFd socket = connected();
-    const std::string text = method + " " + path +
-                             " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
-                             "\r\n\r\n" + body;
-    for (std::size_t sent = 0; sent < text.size();) {
-      const ssize_t size = ::send(socket.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-      if (size <= 0) break;  // It was answered before all was read.
-      sent += static_cast<std::size_t>(size);
-    }
+    return answer_to(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                     std::to_string(body.size()) + "\r\n\r\n" + body);
+  }
+  std::string answer_to(const std::string& text) const {
     std::string answer;
-    char part[4096];
-    for (ssize_t size = 0; (size = ::recv(socket.get(), part, sizeof part, 0)) > 0;)
-      answer.append(part, static_cast<std::size_t>(size));
+    // A request that does not come in three seconds, as on a busy machine, has no answer.
+    for (int i = 0; i < 5 && answer.empty(); ++i) {
+      const UniqueFd socket = connected();
+      for (std::size_t sent = 0; sent < text.size();) {
+        const ssize_t size = ::send(socket.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+        if (size <= 0) break;  // It was answered before all was read.
+        sent += static_cast<std::size_t>(size);
+      }
+      char part[4096];
+      for (ssize_t size = 0; (size = ::recv(socket.get(), part, sizeof part, 0)) > 0;)
+        answer.append(part, static_cast<std::size_t>(size));
+    }
     return answer;
   }
   /// The page as it is when its scripts have run for a while.
@@ -300,6 +297,7 @@ TEST_F(WebPage, APortThatIsTakenIsNamed) {
 TEST_F(WebPage, ABrowserShowsIt) {
   if (std::system("command -v chromium >/dev/null") != 0) GTEST_SKIP() << "no chromium";
   start("--web 0 --json");
+  state_at(4);  // A browser's time goes on while a busy machine gives none to the pipeline.
   const std::string page = seen_by_browser(url_);
   EXPECT_THAT(page, HasSubstr(">camera</text>"));
   EXPECT_THAT(page, HasSubstr(" fps</text>"));

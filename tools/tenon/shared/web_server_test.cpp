@@ -45,7 +45,7 @@ class WebServerLimits : public ::testing::Test {
     address.sin_port = htons(static_cast<std::uint16_t>(server_->port()));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    const timeval limit{20, 0};
+    const timeval limit{60, 0};
     ::setsockopt(made.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     return made;
   }
@@ -57,9 +57,14 @@ class WebServerLimits : public ::testing::Test {
     }
   }
   std::string answer_to(const std::string& text) const {
-    const UniqueFd socket = connected();
-    send(socket, text);
-    return answer_on(socket);
+    std::string answer;
+    // A request that does not come in three seconds, as on a busy machine, has no answer.
+    for (int i = 0; i < 5 && answer.empty(); ++i) {
+      const UniqueFd socket = connected();
+      send(socket, text);
+      answer = answer_on(socket);
+    }
+    return answer;
   }
   static std::string answer_on(const UniqueFd& socket) {
     std::string answer;
@@ -89,11 +94,20 @@ TEST_F(WebServerLimits, RequestsHaveASize) {
 }
 
 TEST_F(WebServerLimits, RequestsThatCameInTimeWaitForOthers) {
-  const UniqueFd slow = connected(), waits = connected();
-  EXPECT_THAT(answer_to("GET /none HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404")) << "both are accepted before it";
-  send(slow, "GET /slow HTTP/1.1\r\n\r\n");
-  send(waits, "GET /none HTTP/1.1\r\n\r\n");
-  EXPECT_THAT(answer_on(waits), StartsWith("HTTP/1.1 404"));
+  bool came_in_time = false;
+  for (int i = 0; i < 5 && !came_in_time; ++i) {
+    const Deadline begin = Clock::now();
+    const UniqueFd slow = connected(), waits = connected();
+    EXPECT_THAT(answer_to("GET /none HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404")) << "both are accepted before it";
+    send(slow, "GET /slow HTTP/1.1\r\n\r\n");
+    send(waits, "GET /none HTTP/1.1\r\n\r\n");
+    came_in_time = Clock::now() - begin < 3s;  // Else, on a busy machine, once more.
+    const std::string answer = answer_on(waits);
+    if (came_in_time) {
+      EXPECT_THAT(answer, StartsWith("HTTP/1.1 404"));
+    }
+  }
+  EXPECT_TRUE(came_in_time);
 }
 
 TEST_F(WebServerLimits, ItEndsAtOnceWhateverClientsDo) {

@@ -211,7 +211,7 @@ TEST(CpuDevice, PrecisionFollowsTheCpuTheModeAndWhatIsAsked) {
 }
 
 TEST(CpuDevice, CancelEndsAModelThatIsInterpreted) {
-  // A growing state of dynamic shape, and a loop that takes seconds.
+  // A growing state of dynamic shape, and a loop that takes minutes.
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
   const Attributes variable{
       {"variable_id", "all"}, {"variable_shape", PartialShape{Dimension(), 2}}, {"variable_type", element::f32}};
@@ -222,7 +222,7 @@ TEST(CpuDevice, CancelEndsAModelThatIsInterpreted) {
   const auto state = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{Dimension(), 2});
   const auto next = std::make_shared<op::v0::Relu>(state);
   const auto truth = [] { return op::v0::Constant::create(element::boolean, Shape{}, {1}); };
-  const auto turns = op::v0::Constant::create(element::i64, Shape{}, {1'000'000});
+  const auto turns = op::v0::Constant::create(element::i64, Shape{}, {100'000'000});
   const auto loop = std::make_shared<op::v5::Loop>(turns->output(0), truth()->output(0));
   loop->set_function(
       std::make_shared<Model>(OutputVector{truth()->output(0), next->output(0)}, ParameterVector{state}));
@@ -236,7 +236,7 @@ TEST(CpuDevice, CancelEndsAModelThatIsInterpreted) {
   const auto begin = std::chrono::steady_clock::now();
   request.cancel();
   EXPECT_THROW(request.wait(), Cancelled);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 TEST(CpuDevice, QueriesWhatItSupports) {

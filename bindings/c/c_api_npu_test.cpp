@@ -112,7 +112,7 @@ TEST_F(CApiNpu, ADecodersPoolIsTold) {
 }
 
 TEST_F(CApiNpu, FilesAreInputsFromAnOffsetOn) {
-  const std::string path = ::testing::TempDir() + "c_api_npu_input";
+  const std::string path = ::testing::TempDir() + "c_api_npu_input_" + std::to_string(::getpid());
   std::vector<float> values(2 * kElements, -5);
   for (std::size_t i = 0; i < kElements; ++i) values[kElements + i] = static_cast<float>(i);
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(values.data()), 2 * kBytes);

@@ -305,7 +305,8 @@ TEST_F(CApiObjects, CompiledModelsAreExportedAndImported) {
   ASSERT_EQ(tenon_core_import_memory(core, blob, "PLACES", nullptr, &from_memory), TENON_OK)
       << tenon_last_error_message();
   EXPECT_EQ(tenon_compiled_model_input_count(from_memory), 1u);
-  const std::string path = ::testing::TempDir() + "c_api_blob";
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "blob").string();
   ASSERT_EQ(tenon_compiled_model_export_file(compiled_model, path.c_str()), TENON_OK) << tenon_last_error_message();
   EXPECT_FALSE(std::ifstream(path + ".part")) << "nothing is left beside it";
   ASSERT_EQ(tenon_core_import_file(core, path.c_str(), "PLACES", nullptr, &from_file), TENON_OK)
@@ -453,7 +454,8 @@ TEST_F(CApiObjects, LedgerAndPolicyAndTraceAreReached) {
   EXPECT_EQ(totals.copied_bytes, 0u);
   tenon_tensor_free(strided);
 
-  const std::string path = ::testing::TempDir() + "c_api_trace.json";
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "trace.json").string();
   EXPECT_EQ(tenon_trace_start(0), TENON_INVALID_ARGUMENT);
   ASSERT_EQ(tenon_trace_start(64), TENON_OK);
   ASSERT_EQ(tenon_trace_stop(), TENON_OK);

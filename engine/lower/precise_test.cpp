@@ -6,6 +6,7 @@
 #include <functional>
 
 #include <tenon/engine/testing/judged_models.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon::engine_test {
 namespace precise_test {
@@ -198,6 +199,58 @@ TEST(Precise, RotaryAttentionIsRightUpTo4096Positions) {
     expect_close(ran.wanted[0], ran.got[0], "cosines from position " + std::to_string(first), 1e-3);
     expect_close(ran.wanted[1], ran.got[1], "attention from position " + std::to_string(first), 0.02);
     EXPECT_GE(ran.bf16_products, 4u) << "nothing else is in f32";
+  }
+}
+
+TEST(Precise, ValuesDecideAcrossTheBordersOfBodies) {
+  NEEDS_BF16();
+  const auto open_parameter = [](element::Type type = element::f32) {
+    return std::make_shared<op::v0::Parameter>(type, PartialShape::dynamic());
+  };
+  const auto angles = [](const Out& x, const Out& w) {
+    return op1("Multiply", 1, {op1("MatMul", 1, {x, w}), scalar(60)});
+  };
+  for (const bool is_sine_inside : {false, true}) {
+    // A branch, and a loop whose state is what its product adds up.
+    const auto x = parameter({6, 48}), flag = parameter({}, element::boolean);
+    const Out w = weights({48, 64});
+    const auto then_x = open_parameter(), else_x = open_parameter(), then_w = open_parameter(),
+               else_w = open_parameter();
+    const auto body = [&](const auto& in, const auto& by, const char* function) {
+      return std::make_shared<Model>(OutputVector{is_sine_inside ? op1(function, 1, {in}) : angles(in, by)},
+                                     ParameterVector{in, by});
+    };
+    const auto branch = std::make_shared<op::v8::If>(flag);
+    branch->set_then_body(body(then_x, then_w, "Sin"));
+    branch->set_else_body(body(else_x, else_w, "Cos"));
+    branch->set_input(is_sine_inside ? angles(x, w) : Out(x), then_x, else_x);
+    branch->set_input(w, then_w, else_w);
+    const Out chosen =
+        branch->set_output(branch->get_then_body()->get_results()[0], branch->get_else_body()->get_results()[0]);
+
+    const auto number = open_parameter(element::i64), state = open_parameter(), inner_x = open_parameter(),
+               inner_w = open_parameter();
+    const Out step = is_sine_inside ? Out(inner_x) : angles(inner_x, inner_w);
+    const Out next = op1("Add", 1, {state, step});
+    const Out part = op1("Unsqueeze", 1, {is_sine_inside ? op1("Sin", 1, {next}) : next, ints({0})});
+    const Out truth = op::v0::Constant::create(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+    const auto loop = std::make_shared<op::v5::Loop>(scalar_int(3), truth);
+    loop->set_function(
+        std::make_shared<Model>(OutputVector{truth, next, part}, ParameterVector{number, state, inner_x, inner_w}));
+    loop->set_special_body_ports({0, 0});
+    loop->set_merged_input(state, angles(x, w), next);
+    loop->set_invariant_input(inner_x, is_sine_inside ? angles(x, w) : Out(x));
+    loop->set_invariant_input(inner_w, w);
+    const Out parts = loop->get_concatenated_slices(part, 0, 1, 1, -1, 0);
+    const OutputVector outputs = is_sine_inside
+                                     ? OutputVector{chosen, parts}
+                                     : OutputVector{op1("Sin", 1, {chosen}), op1("Cos", 1, {parts}),
+                                                    op1("Greater", 1, {loop->get_iter_value(next), scalar(100.25)})};
+    Tensor is_then(ElementType::kBool, {});
+    *static_cast<std::uint8_t*>(is_then.data()) = 1;
+    const Ran ran = run_in(kBf16, outputs, {x, flag}, {random_tensor(ElementType::kF32, {6, 48}, 3), is_then});
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      expect_close(ran.wanted[i], ran.got[i], std::to_string(i) + (is_sine_inside ? " inside" : " outside"), 2e-3);
   }
 }
 

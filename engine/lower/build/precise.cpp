@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <tenon/graph/model_ops.hpp>
@@ -51,6 +53,7 @@ Reach reach_of(const Node& node, std::size_t index) {
   // What the offsets of a deformable convolution are added to is exact.
   if (type == "DeformableConvolution") return Reach::kNothing;
   if (names_places(type, index) || known.count(type) > 0) return Reach::kWithProduct;
+  if (type == "Result") return decides(is_precise(node));  // That of a body, whose node's output decides.
   if (contains(type, "Nms") || contains(type, "Proposal") || type == "DetectionOutput") return Reach::kWithProduct;
   if (type == "Interpolate") return decides(index > 0);
   if (is_comparison(type)) return decides(!is_activation(node, node.input_value(index)));
@@ -72,7 +75,7 @@ bool ends_walk(const Node& node) {
   return node.get_input_size() == 0 || type == "ReadValue" ||
          (contains(type, "Norm") && type != "BatchNormInference") || type == "MVN" || type == "LRN" ||
          contains(type, "Sequence") || contains(type, "Cell") || contains(type, "Attention") ||
-         type == "DeformableConvolution" || dynamic_cast<const op::util::MultiSubGraphOp*>(&node);
+         type == "DeformableConvolution";
 }
 
 /// Integers of at most 8 bits, or differences of two: bf16 holds them.
@@ -95,38 +98,77 @@ bool are_small_integers(const Node* node) {
                      [](float value) { return std::abs(value) <= 255 && value == std::trunc(value); });
 }
 
+/// A node that reads, and by which input.
+struct Use {
+  Node* reader;
+  std::size_t index;
+};
+using ValueKey = std::pair<const Node*, std::size_t>;
+/// For a body's parameter what feeds it, and for an output of the node with the body the body's results.
+using Borders = std::map<ValueKey, std::vector<Use>>;
+
+/// Adds the nodes of the model and of all bodies in it.
+void collect(const Model& model, NodeVector& order, Borders& borders) {
+  for (const auto& node : model.get_ordered_ops()) {
+    order.push_back(node);
+    const auto* flow = dynamic_cast<const op::util::MultiSubGraphOp*>(node.get());
+    for (std::size_t i = 0; flow && i < flow->get_internal_subgraphs_size(); ++i) {
+      const Model& body = *flow->get_function(i);
+      const auto result = [&](std::uint64_t index) { return Use{body.get_results().at(index).get(), 0}; };
+      for (const auto& input : flow->get_input_descriptions(static_cast<int>(i))) {
+        auto& sources = borders[{body.get_parameters().at(input->m_body_parameter_index).get(), 0}];
+        sources.push_back({node.get(), input->m_input_index});
+        if (const auto* merged = dynamic_cast<const op::util::MultiSubGraphOp::MergedInputDescription*>(input.get()))
+          sources.push_back(result(merged->m_body_value_index));
+      }
+      for (const auto& output : flow->get_output_descriptions(static_cast<int>(i)))
+        borders[{node.get(), output->m_output_index}].push_back(result(output->m_body_value_index));
+      collect(body, order, borders);
+    }
+  }
+}
+
 }  // namespace
 
 void mark_deciding_nodes(const Model& model) {
-  struct Step {
-    Node* reader;
-    Node* node;
-  };
-  std::vector<Step> open;
+  NodeVector order;
+  Borders borders;
+  collect(model, order, borders);
+  std::vector<Use> open;
   std::unordered_set<const Node*> seen;
-  const auto follow = [&](Node& reader, std::size_t index) {
-    if (reader.get_input_element_type(index) == element::f32)
-      open.push_back({&reader, reader.get_input_node_ptr(index)});
+  std::set<ValueKey> crossed;
+  const auto follow = [&](const Use& use) {
+    if (use.reader->get_input_element_type(use.index) == element::f32) open.push_back(use);
   };
-  const NodeVector order = model.get_ordered_ops();
   for (const Reach reach : {Reach::kWithProduct, Reach::kToProduct}) {
     for (const auto& node : order)
       for (std::size_t i = 0; i < node->get_input_size(); ++i)
-        if (reach_of(*node, i) == reach) follow(*node, i);
+        if (reach_of(*node, i) == reach) follow({node.get(), i});
     while (!open.empty()) {
-      const auto [reader, node] = open.back();
+      const auto [reader, index] = open.back();
       open.pop_back();
+      const Output<Node> value = reader->input_value(index);
+      Node* const node = value.get_node();
+      if (const auto border = borders.find({node, value.get_index()}); border != borders.end()) {
+        if (!crossed.insert(border->first).second) continue;
+        for (const Use& use : border->second) {
+          mark_precise(*use.reader);  // Passes over the body keep its results, and may replace what makes them.
+          follow(use);
+        }
+        continue;
+      }
       if (ends_walk(*node)) continue;
       const bool ends = multiplies(node->get_type_name());
       // Its result is f32 since its reader is precise.
-      if (ends && (reach == Reach::kToProduct || (are_small_integers(node->get_input_node_ptr(0)) &&
-                                                  are_small_integers(node->get_input_node_ptr(1))))) {
+      if (ends && !is_op(reader, "Result") &&
+          (reach == Reach::kToProduct ||
+           (are_small_integers(node->get_input_node_ptr(0)) && are_small_integers(node->get_input_node_ptr(1))))) {
         mark_precise(*reader);
         continue;
       }
       if (!seen.insert(node).second) continue;
       mark_precise(*node);
-      for (std::size_t i = 0; !ends && i < node->get_input_size(); ++i) follow(*node, i);
+      for (std::size_t i = 0; !ends && i < node->get_input_size(); ++i) follow({node, i});
     }
   }
 }

@@ -395,6 +395,35 @@ def pieces():
                 case(f"{kind_of}_nan_{axis}_{label(kind)}", node(kind_of, "x", axis=axis), {"x": x.astype(kind)}, [made.astype(kind)])
 
 
+def statistics():
+    """Squares of f16 are beyond f16: statistics have more room."""
+    random = np.random.default_rng(11)
+    x, y = ((random.standard_normal(shape) * 3000).astype(np.float16) for shape in ((3, 64), (2, 4, 5, 6)))
+    ones, zeros = (lambda n: np.ones(n, np.float16)), (lambda n: np.zeros(n, np.float16))
+
+    def normal(a, axes):
+        apart = a.astype(np.float64) - a.astype(np.float64).mean(axes, keepdims=True)
+        return (apart / np.sqrt((apart**2).mean(axes, keepdims=True))).astype(np.float16)
+
+    def own(name, nodes, data, made, constants=None, opset=22):
+        case(f"{name}_large_float16", nodes, {"x": data} | (constants or {}), [made], opset=opset, zeros=False,
+             forms=("axes", "axes open") if constants else ("static", "open"))
+
+    own("LayerNormalization", node("LayerNormalization", "x s b"), x, normal(x, -1), {"s": ones(64), "b": zeros(64)})
+    own("InstanceNormalization", node("InstanceNormalization", "x s b"), y, normal(y, (2, 3)), {"s": ones(4), "b": zeros(4)})
+    own("GroupNormalization", node("GroupNormalization", "x s b", num_groups=2), y, normal(y.reshape(2, 2, -1), -1).reshape(y.shape),
+        {"s": ones(4), "b": zeros(4)})
+    own("MeanVarianceNormalization", node("MeanVarianceNormalization", "x", axes=[0, 2, 3]), y, normal(y, (0, 2, 3)))
+    wide = x.astype(np.float64)
+    own("RMSNormalization", node("RMSNormalization", "x s"), x, (wide / np.sqrt((wide**2).mean(-1, keepdims=True))).astype(np.float16), {"s": ones(64)}, 23)
+    own("LpNormalization", node("LpNormalization", "x", axis=1), x, (wide / np.linalg.norm(wide, axis=1, keepdims=True)).astype(np.float16))
+    squares = y.astype(np.float64)**2
+    own("GlobalLpPool", node("GlobalLpPool", "x", p=2), y, np.sqrt(squares.sum((2, 3), keepdims=True)).astype(np.float16))
+    own("LpPool", node("LpPool", "x", p=2, kernel_shape=[1, 3], strides=[1, 3]), y, np.sqrt(squares.reshape(2, 4, 5, 2, 3).sum(-1)).astype(np.float16))
+    many = np.full((1, 70000), 0.5, np.float16)  # More than f16 counts.
+    own("LogSoftmax", node("LogSoftmax", "x", axis=1), many, np.full(many.shape, -math.log(70000), np.float16))
+
+
 def pictures():
     def filtered(x, count, axis, mode):
         """By the widened filter of antialiasing, which repeats the border; an element whose weight is 0 does not count, whatever it is."""
@@ -491,7 +520,7 @@ def main():
     parser.add_argument("--sample", type=int, default=1)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    for group in (unary, binary, reductions, extremes, conversions, ranges, distinct, pieces, pictures):
+    for group in (unary, binary, reductions, extremes, conversions, ranges, distinct, pieces, statistics, pictures):
         group()
     shutil.rmtree(options.out, ignore_errors=True)
     written, compared, unexplained, number, used = 0, 0, [], 0, set()

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -253,6 +254,39 @@ TEST_F(GpuLowering, SpecialRealsInReductionsAndPools) {
         expect_real(row[i] - wanted[0] - std::log(sum), made[8].data<float>()[r * width + i], "its logarithm" + at);
       }
     }
+  }
+}
+
+/// Variances, sums of squares and sums of many numbers are beyond f16, though the results are not.
+TEST_F(GpuLowering, StatisticsOfHalvesHaveMoreRoom) {
+  const auto x = parameter({3, 64}), picture = parameter({2, 4, 5, 6}), many = parameter({1, 70000});
+  const auto scales = [](const Out& data, double by) { return outputs("Multiply", 1, {data, reals({}, {by})})[0]; };
+  const auto to = [](const Out& data, element::Type type) {
+    return outputs("Convert", 1, {data}, {{"destination_type", type}})[0];
+  };
+  // What the GPU makes of halves, beside what the reference makes of the same numbers in f32.
+  const auto results = [&](element::Type type) {
+    const auto half = [&](const Out& data) { return to(to(data, element::f16), type); };
+    const Out rows = half(scales(x, 3000)), maps = half(scales(picture, 3000)), ones = half(reals({4}, {1, 1, 1, 1}));
+    OutputVector made;
+    for (const char* mode : {"inside_sqrt", "outside_sqrt"})
+      for (const auto& [data, axes] : {std::pair{rows, ints({1})}, std::pair{maps, ints({0, 2, 3})}})
+        made.push_back(
+            outputs("MVN", 6, {data, axes}, {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", mode}})[0]);
+    made.push_back(outputs("GroupNormalization", 12, {maps, ones, ones}, {{"num_groups", 2}, {"epsilon", 1e-5}})[0]);
+    made.push_back(outputs("NormalizeL2", 1, {rows, ints({1})}, {{"eps", 1e-5}, {"eps_mode", "add"}})[0]);
+    made.push_back(outputs("LogSoftmax", 5, {half(many)}, {{"axis", 1}})[0]);
+    for (Out& each : made) each = to(each, element::f32);
+    return made;
+  };
+  const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, {3, 64}, 1),
+                                   random_tensor(ElementType::kF32, {2, 4, 5, 6}, 2),
+                                   random_tensor(ElementType::kF32, {1, 70000}, 3)};
+  const std::vector<Tensor> wanted = evaluate(Model(results(element::f32), ParameterVector{x, picture, many}), inputs);
+  const std::vector<Tensor> got = run(results(element::f16), {x, picture, many}, inputs);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    SCOPED_TRACE("output " + std::to_string(i));
+    expect_close(wanted[i], got[i], 4e-3);
   }
 }
 

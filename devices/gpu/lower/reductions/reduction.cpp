@@ -129,8 +129,11 @@ ExpressionRef reduce(Builder& builder, const Node& node, const char* rule, const
   const ReducedAxes split = split_axes(axes, shape.size());
   Shape kept = shape;
   for (const std::size_t axis : split.reduced) kept[axis] = 1;
-  const View out = builder.scratch(input->type(), kept);
-  emit_reduction(builder, node, input, shape, split, rules().at(rule), Expression::computed(input->type()), out);
+  // A variance, or a sum of squares, may be larger than any f16.
+  const ElementType type =
+      info(input->type()).is_real && info(input->type()).bits < 32 ? ElementType::kF32 : input->type();
+  const View out = builder.scratch(type, kept);
+  emit_reduction(builder, node, input, shape, split, rules().at(rule), Expression::computed(type), out);
   return Expression::load(broadcast(out, shape));
 }
 

@@ -11,7 +11,7 @@ namespace tenon::inline v1::gpu_device {
 
 /// Adds the launch that reduces a tree over views of `shape` along axes.
 /// @param rule  "ReduceSum": as the operation is called.
-/// @return its result, repeated to `shape`.
+/// @return its result, repeated to `shape`: f32 of narrower reals.
 ExpressionRef reduce(Builder& builder, const Node& node, const char* rule, const ExpressionRef& input,
                      const Shape& shape, const std::vector<std::int64_t>& axes);
 

@@ -78,6 +78,12 @@ std::pair<Out, Out> zeros_around(const Out& x, const Window& window, const Ints&
   return window.auto_pad == "same_upper" ? std::pair(less, more) : std::pair(more, less);
 }
 
+/// f32 of narrower reals, whose powers may be beyond their type.
+Out wide(const Out& x) {
+  const ElementType type = x.get_element_type();
+  return convert(x, info(type).bits < 32 ? ElementType::kF32 : type);
+}
+
 // (sum |x|^p)^(1/p), where the sum is the average times the window's size, pads included. With ceil_mode, what a window
 // covers beyond the padding does not count, so that its average is taken for the whole: as in onnx.reference, OpenVINO
 // and PyTorch. ONNX Runtime adds up what is there.
@@ -93,7 +99,8 @@ OutputVector lp_pool(const NodeContext& node) {
   double size = 1;
   for (std::int64_t extent : kernel) size *= static_cast<double>(extent);
   const double p = static_cast<double>(node.get_int("p", 2));
-  const Out& x = node.input(0);
+  const ElementType type = node.input(0).get_element_type();
+  const Out x = wide(node.input(0));
   Out powers = power(unary("Abs", x), p);
   const bool is_dilated =
       std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; });
@@ -107,7 +114,7 @@ OutputVector lp_pool(const NodeContext& node) {
     attributes.set("auto_pad", "valid");
   }
   const Out mean = op("AvgPool", is_dilated ? 16 : 14, {powers}, attributes);
-  return {power(mul(mean, scalar_like(x, size)), 1 / p)};
+  return {convert(power(mul(mean, scalar_like(x, size)), 1 / p), type)};
 }
 
 Out spatial_axes_of(const NodeContext& node) {
@@ -124,8 +131,8 @@ OutputVector global_max_pool(const NodeContext& node) {
 }
 OutputVector global_lp_pool(const NodeContext& node) {
   const double p = static_cast<double>(node.get_int("p", 2));
-  const Out powers = power(unary("Abs", node.input(0)), p);
-  return {power(reduce("ReduceSum", powers, spatial_axes_of(node), true), 1 / p)};
+  const Out sum = reduce("ReduceSum", power(unary("Abs", wide(node.input(0))), p), spatial_axes_of(node), true);
+  return {convert(power(sum, 1 / p), node.input(0).get_element_type())};
 }
 
 }  // namespace

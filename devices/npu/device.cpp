@@ -30,7 +30,7 @@ class NpuDevice final : public Device {
  public:
   NpuDevice() : first_(npus().front()) {
     Settings::Asked asked;
-    asked.max_tiles = [this] { return asked_->max_tiles(); };
+    asked.max_tiles = [this] { return asked_npu()->max_tiles(); };
     settings_.declare(table_, first_->abilities(), asked);
     declare_facts();
   }
@@ -89,11 +89,11 @@ class NpuDevice final : public Device {
   Any get_property(const std::string& name, const AnyMap& arguments) const override {
     const std::lock_guard lock(mutex_);
     const auto id = arguments.find(device::id.name());
-    asked_ = npu_of(id == arguments.end() ? settings_.device_id : id->second.as<std::string>());
+    asked_ = id == arguments.end() ? settings_.device_id : id->second.as<std::string>();
     if (name == compatibility_check.name()) return Any(compatible(arguments));
     if (!table_.has(name)) {
       if (const auto own = settings_.given.find(name); own != settings_.given.end()) return Any(own->second);
-      if (name.compare(0, 4, "NPU_") == 0 && asked_->takes_option(name)) return Any(std::string());
+      if (name.compare(0, 4, "NPU_") == 0 && asked_npu()->takes_option(name)) return Any(std::string());
     }
     return table_.get(name);
   }
@@ -294,10 +294,13 @@ class NpuDevice final : public Device {
   CompatibilityCheck compatible(const AnyMap& arguments) const {
     const auto found = arguments.find(runtime_requirements.name());
     if (found == arguments.end()) return CompatibilityCheck::NOT_APPLICABLE;
-    return found->second.as<std::string>() == requirements_of(*asked_, asked_->platform)
-               ? CompatibilityCheck::SUPPORTED
-               : CompatibilityCheck::UNSUPPORTED;
+    const auto npu = asked_npu();
+    return found->second.as<std::string>() == requirements_of(*npu, npu->platform) ? CompatibilityCheck::SUPPORTED
+                                                                                   : CompatibilityCheck::UNSUPPORTED;
   }
+
+  /// Settings have values whether the device that they name is present or not; only what is asked of it needs it.
+  std::shared_ptr<const Npu> asked_npu() const { return npu_of(asked_); }
 
   void declare_facts() {
     table_.add_constant(available_devices, ids());
@@ -306,7 +309,7 @@ class NpuDevice final : public Device {
                                                  device::capability::EXPORT_IMPORT});
     const auto add = [this](const auto& property, auto answer) {
       table_.add(PropertyName(property.name(), PropertyMutability::RO),
-                 [this, answer] { return Any(answer(*asked_)); });
+                 [this, answer] { return Any(answer(*asked_npu())); });
     };
     add(device::full_name, [](const Npu& npu) { return npu.facts.name; });
     add(device::architecture, [](const Npu& npu) { return npu.platform; });
@@ -354,7 +357,7 @@ class NpuDevice final : public Device {
 
   const std::shared_ptr<const Npu> first_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const Npu> asked_ = first_;  ///< The NPU that get_property queries, under mutex_.
+  mutable std::string asked_;  ///< The id of the NPU that get_property queries, under mutex_.
   Settings settings_;
   PropertyTable table_{"NPU"};
   std::map<const Npu*, std::shared_ptr<NpuContext>> contexts_;

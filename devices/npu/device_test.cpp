@@ -35,6 +35,20 @@ TEST_F(Npu, IsFoundByNameAndByPlatform) {
               HasSubstr("present: 4000"));
 }
 
+TEST_F(Npu, ADeviceThatIsAbsentIsRefusedWhereItIsUsed) {
+  Core own;
+  own.set_property("NPU", device::id("3720"));
+  EXPECT_EQ(own.get_property("NPU", device::id), "3720");
+  EXPECT_EQ(own.get_property("NPU", hint::performance_mode), hint::PerformanceMode::LATENCY);
+  EXPECT_THAT(own.get_property("NPU", available_devices), ElementsAre("4000"));
+  EXPECT_FALSE(own.get_property("NPU", supported_properties).empty());
+  EXPECT_THAT(error_of([&] { own.get_property("NPU", device::full_name); }, Code::kUnavailable),
+              HasSubstr("present: 4000"));
+  EXPECT_THAT(error_of([&] { own.compile_model(relu(), "NPU"); }, Code::kUnavailable), HasSubstr("present: 4000"));
+  own.set_property("NPU", device::id("4000"));
+  EXPECT_NO_THROW(own.compile_model(relu(), "NPU"));
+}
+
 TEST_F(Npu, InfersInTheDriversOwnMemoryWithoutCopies) {
   auto request = core.compile_model(relu(), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
   Tensor x = request.get_tensor("x");

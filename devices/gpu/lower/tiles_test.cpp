@@ -83,6 +83,20 @@ TEST_F(GpuTiles, ConvolutionsOfEveryShape) {
   }
 }
 
+/// A row of the window is one run of pixels: with and without padding, and of a part of a picture's channels.
+TEST_F(GpuTiles, WindowsOfManyTaps) {
+  for (const std::int64_t pad : {0, 3}) {
+    for (const std::size_t channels : {16u, 20u}) {
+      SCOPED_TRACE(std::to_string(channels) + " channels, padded by " + std::to_string(pad));
+      const auto x = parameter({2, channels, 17, 24});
+      const Out wide = relu(convolution(x, channels, channels, {1, 1}));
+      const Out y = outputs("Convolution", 1, {wide, weights({24, channels, 8, 8}, channels * 64)},
+                            window({8, 8}, {pad, pad}, {1, 1}))[0];
+      judge_both({relu(y), relu(wide)}, {x});
+    }
+  }
+}
+
 TEST_F(GpuTiles, WhatFollowsAConvolutionJoinsIt) {
   const auto x = parameter({2, 16, 10, 12});
   const Out bias = weights({1, 32, 1, 1}, 1), first = relu(add(convolution(x, 16, 32, {3, 3}), bias));

@@ -26,9 +26,8 @@ Out weights(const Shape& shape) {
   return std::make_shared<op::v0::Constant>(values)->output(0);
 }
 
-/// What the twin of a device like an H200 runs for a product of f16 with weights; null: what OpenCL does.
-std::shared_ptr<const gpu_device::Launch> twins_launch(std::int64_t m, std::size_t n, std::size_t k,
-                                                       std::size_t twin_local_bytes = 232448) {
+/// A device like an H200.
+gpu_device::Target hopper(std::size_t twin_local_bytes = 232448) {
   gpu_device::Target target;
   target.matrices = gpu_device::Target::Matrices::kNvidia;
   target.has_warpgroups = target.stores_f16 = true;
@@ -36,13 +35,26 @@ std::shared_ptr<const gpu_device::Launch> twins_launch(std::int64_t m, std::size
   target.local_bytes = 49152;
   target.twin_local_bytes = twin_local_bytes;
   target.compute_units = 132;
+  return target;
+}
+
+/// The launches there of a kind.
+gpu_device::Launches launches_of(const Model& model, const std::string& kind, const gpu_device::Target& target) {
+  gpu_device::PackedWeights packed;
+  gpu_device::Launches launches = gpu_device::lower_model(*gpu_device::run_passes(model, TimeLimit(0), true, target),
+                                                          target, packed, true, {}, TimeLimit(0))
+                                      .launches;
+  std::erase_if(launches, [&](const auto& launch) { return launch->kernel->kind != kind; });
+  return launches;
+}
+
+/// What its twin runs for a product of f16 with weights; null: what OpenCL does.
+std::shared_ptr<const gpu_device::Launch> twins_launch(std::int64_t m, std::size_t n, std::size_t k,
+                                                       std::size_t twin_local_bytes = 232448) {
+  const gpu_device::Target target = hopper(twin_local_bytes);
   const auto x = parameter({static_cast<std::size_t>(m), k});
   const Model model(outputs("MatMul", 0, {x->output(0), weights({k, n})}), ParameterVector{x}, "product");
-  gpu_device::PackedWeights packed;
-  const auto plan = gpu_device::lower_model(*gpu_device::run_passes(model, TimeLimit(0), true, target), target, packed,
-                                            true, {}, TimeLimit(0));
-  for (const auto& launch : plan.launches) {
-    if (launch->kernel->kind != "matmul") continue;
+  for (const auto& launch : launches_of(model, "matmul", target)) {
     if (launch->for_twin) {
       EXPECT_EQ(launch->for_twin->arguments.size(), launch->arguments.size());
       EXPECT_NE(launch->for_twin->kernel->name, launch->kernel->name);
@@ -65,6 +77,23 @@ TEST(GpuTilesOfTwins, UseTheLocalMemoryThatOpenClDoesNotLend) {
   EXPECT_EQ(few->local[0], 128u);
   EXPECT_GT(few->local_bytes, 98304u);
   EXPECT_FALSE(twins_launch(6304, 768, 768, 49152)) << "no more than OpenCL has";
+}
+
+/// A window of 64 taps that is moved by as many: each of its rows is one run of pixels.
+TEST(GpuTilesOfHopper, WindowsOfManyTapsAreProducts) {
+  for (const std::int64_t pad : {0, 3}) {
+    const auto x = parameter({1, 16, 32, 24});
+    const Attributes window{{"strides", std::vector<std::int64_t>{8, 8}},
+                            {"pads_begin", std::vector<std::int64_t>{pad, pad}},
+                            {"pads_end", std::vector<std::int64_t>{pad, pad}},
+                            {"dilations", std::vector<std::int64_t>{1, 1}},
+                            {"auto_pad", "explicit"}};
+    const Model model(outputs("Convolution", 1, {x->output(0), weights({24, 16, 8, 8})}, window), ParameterVector{x},
+                      "patches");
+    const auto launches = launches_of(model, "convolution", hopper());
+    ASSERT_EQ(launches.size(), 1u);
+    EXPECT_NE(launches[0]->kernel->text.find("mma.sync"), std::string::npos) << "padded by " << pad;
+  }
 }
 
 /// Products that only some devices' twins compute by other kernels, beside OpenCL's.

@@ -109,6 +109,29 @@ WindowProduct runs_product(Builder& builder, const Node& node, const View& data,
   return what;
 }
 
+/// Where taps are too many to be counted, a row of the window is read as one run of pixels with all channels, of a picture with a frame.
+bool can_read_whole_runs(const Spatial3& window) {
+  const WindowAxis &rows = window.window[1], &columns = window.window[2];
+  return rows.kernel <= kTapBits && columns.dilation == 1 && rows.pad_begin >= 0 && columns.pad_begin >= 0;
+}
+
+/// Such a picture, and the window with one tap for each of its rows.
+void read_whole_runs(Builder& builder, const Node& node, const View& data, WindowProduct& what) {
+  const Picture from = picture_of(data);
+  Frame frame = frame_of(from, what.window);
+  const bool has_frame = frame.left + frame.right + frame.top + frame.bottom > 0;
+  frame.wide = whole_chunks(from.channels);
+  what.data = !has_frame && is_wide_picture(builder, data) && from.pixel_step == signed_of(frame.wide)
+                  ? from
+                  : framed(builder, node, data, frame);
+  WindowAxis &rows = what.window.window[1], &columns = what.window.window[2];
+  what.window.in[1] = what.data.lines;
+  what.window.in[2] = what.data.pixels;
+  rows.pad_begin = rows.pad_end = columns.pad_begin = columns.pad_end = 0;
+  what.channels = frame.wide * static_cast<std::size_t>(columns.kernel);
+  columns.kernel = 1;
+}
+
 void lower_depthwise(Builder& builder, const Node& node, const Picture& data, const View& filters,
                      const Spatial3& window) {
   set_wide_picture(
@@ -145,14 +168,18 @@ bool lower_matrix_convolution(Builder& builder, const Node& node, bool is_groupe
   if (reads_runs(data.shape, window, builder.target().reals())) {
     what = runs_product(builder, node, data, filters, window);
   } else {
-    if (window.window[1].kernel * window.window[2].kernel > kTapBits) return false;
-    what.data = wide_picture(builder, node, data);
-    what.channels = what.data.channels;
-    what.filters = builder.hold_packed(
-        filters, "filters", [channels = what.channels, type = builder.target().reals()](const Tensor& source) {
-          return pack_filters(source, type, channels);
-        });
+    const bool has_runs = window.window[1].kernel * window.window[2].kernel > kTapBits;
+    if (has_runs && !can_read_whole_runs(window)) return false;
     what.window = window;
+    if (has_runs) {
+      read_whole_runs(builder, node, data, what);
+    } else {
+      what.data = wide_picture(builder, node, data);
+      what.channels = what.data.channels;
+    }
+    what.filters = builder.hold_packed(filters, "filters",
+                                       [channels = whole_chunks(data.shape[1]), type = builder.target().reals()](
+                                           const Tensor& source) { return pack_filters(source, type, channels); });
   }
   what.out_channels = filters.shape()[0];
   what.weights = element_count(filters.shape());

@@ -200,11 +200,12 @@ TEST_F(GpuTiles, AttentionOfFewQueries) {
 
 TEST_F(GpuTiles, ProductsOfFewRows) {
   const Attributes plain{{"transpose_a", false}, {"transpose_b", false}};
-  for (const std::size_t rows : {1u, 2u, 5u, 8u}) {
-    SCOPED_TRACE(rows);
-    const auto x = parameter({1, rows, 1040}), bias = parameter({33}), y = parameter({3, rows, 24}),
+  for (const auto& [rows, columns] :
+       {std::pair<std::size_t, std::size_t>{1, 1040}, {2, 1040}, {5, 1040}, {8, 1040}, {1, 1056}, {2, 96}, {7, 2048}}) {
+    SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(columns));
+    const auto x = parameter({1, rows, columns}), bias = parameter({33}), y = parameter({3, rows, 24}),
                z = parameter({3, 24, 40});
-    const Out product = outputs("MatMul", 0, {x, weights({1040, 33}, 1040)}, plain)[0];
+    const Out product = outputs("MatMul", 0, {x, weights({columns, 33}, columns)}, plain)[0];
     judge_both({relu(add(product, bias)), outputs("MatMul", 0, {y, z}, plain)[0]}, {x, bias, y, z});
   }
 }
@@ -279,8 +280,10 @@ TEST_F(GpuTiles, ProductsWithWeightsThatAreExpandedInHalves) {
       value = outputs("Multiply", 1, {value, std::make_shared<op::v0::Constant>(scales)})[0];
       value = outputs("Reshape", 1, {value, ints({40, 256})}, {{"special_zero", false}})[0];
       value = outputs("Convert", 1, {value}, {{"destination_type", element::f32}})[0];
-      const auto x = parameter({1, 2, 256});
-      judge(outputs("MatMul", 0, {x, value}, turned), {x}, {}, 1e-2);
+      for (const std::size_t rows : {2u, 8u}) {
+        const auto x = parameter({1, rows, 256});
+        judge(outputs("MatMul", 0, {x, value}, turned), {x}, {}, 1e-2);
+      }
     }
   }
 }

@@ -96,6 +96,21 @@ TEST(GpuTilesOfHopper, WindowsOfManyTapsAreProducts) {
   }
 }
 
+/// Few rows by constants of f16 are multiplied by matrix hardware, as long as local memory holds them.
+TEST(GpuTilesOfHopper, FewRowsAreMultipliedByMatrixHardware) {
+  const auto takes_hardware = [](std::size_t m, std::size_t k) {
+    const auto x = parameter({m, k});
+    const Model model(outputs("MatMul", 0, {x->output(0), weights({k, 48})}), ParameterVector{x}, "rows");
+    const auto launches = launches_of(model, "matmul", hopper());
+    EXPECT_EQ(launches.size(), 1u);
+    return launches.size() == 1 && launches[0]->kernel->text.find("mma.sync") != std::string::npos;
+  };
+  EXPECT_TRUE(takes_hardware(1, 2048));
+  EXPECT_TRUE(takes_hardware(5, 256));
+  EXPECT_FALSE(takes_hardware(8, 5632)) << "90 KB of rows";
+  EXPECT_FALSE(takes_hardware(1, 2056)) << "no whole steps";
+}
+
 /// Products that only some devices' twins compute by other kernels, beside OpenCL's.
 TEST(GpuTilesOfTwins, GiveTheSameAsOpenCls) {
   const auto gpu = gpu_device::find_gpu("");

@@ -180,7 +180,7 @@ KernelText Recipe::written(const std::string& kind) const {
   if (parts.has_group) parts.define("GROUP", "((int)get_group_id(0))");
   std::string text = parts.defines + parts.helpers + parts.body + "\n" + parts.undefines, locals;
   for (const auto& [name, count] : parts.locals)
-    locals += "__local float " + name + "[" + std::to_string(count) + "]; ";
+    locals += "__local float " + name + "[" + std::to_string(count) + "] __attribute__((aligned(16))); ";
   text.replace(text.find(kHere), kHere.size(), signature(parts, parts.parameters) + locals + parts.begin);
   KernelText kernel = named(kind, std::move(text));
   if (parts.is_part && !parts.has_own_parameters) {
@@ -200,7 +200,7 @@ KernelText Recipe::joined(const std::string& kind, const std::vector<const Recip
     std::size_t local = 0;
     for (const auto& [name, count] : parts.locals) {
       parts.begin += "__local float* const " + name + " = local_memory + " + std::to_string(local) + "; ";
-      local += count;
+      local += (count + 3) / 4 * 4;  // Each begins where vectors may.
     }
     most_local = std::max(most_local, local);
     parts.body.replace(parts.body.find(kHere), kHere.size(), "{ " + parts.begin);
@@ -218,7 +218,8 @@ KernelText Recipe::joined(const std::string& kind, const std::vector<const Recip
     if (!parts.parameters.empty()) parameters += (parameters.empty() ? "" : ", ") + parts.parameters;
     if (i + 1 < recipes.size()) continue;
     std::string begin = signature(parts, parameters + firsts);
-    if (most_local > 0) begin += "__local float local_memory[" + std::to_string(most_local) + "]; ";
+    if (most_local > 0)
+      begin += "__local float local_memory[" + std::to_string(most_local) + "] __attribute__((aligned(16))); ";
     body = begin + "const int group_of_all = (int)get_group_id(0);\n" + body + "}\n";
   }
   replace_all(before, "@part@", std::string(kName));

@@ -3,6 +3,7 @@
 #include <tenon/devices/gpu/lower/matmul_conv/matrix.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <string>
 #include <utility>
@@ -364,6 +365,35 @@ Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& pro
   return kernel;
 }
 
+/// The same by matrix hardware. A group has 16 columns, and as many warps as make their steps along k few, but where columns are so many that
+/// they alone fill the device: what is read before the kernel waits for the one before it is read by groups that are there. Products of
+/// one left side get as many warps, so that they may become one launch.
+Kernel tensor_rows_kernel(Kernel kernel, const MatrixProduct& product) {
+  constexpr std::size_t kMostWords = 64;  // More registers would leave no room for other groups.
+  const std::size_t rows = std::bit_ceil(product.m), all = product.k / (product.chunk_bytes * 32 / product.bits);
+  std::size_t share = product.sides > 1 || product.n >= 16384 ? 4 : product.k > 4096 ? 16 : 8;
+  while (share > all) share /= 2;
+  const std::size_t steps = (all + share - 1) / share,
+                    words = product.sides * (product.chunk_bytes / 2 + (product.bits < 16 ? 2 : 0)),
+                    ahead = std::clamp<std::size_t>(kMostWords / words, 1, steps), lanes = 32 * share;
+  kernel.local("staged", rows * product.k / 2).local("shared", share * product.sides * 16 * rows);
+  if (product.has_norm) kernel.local("squares", share * rows);
+  const auto define = [&](const char* name, std::size_t value) { kernel.define(name, signed_of(value)); };
+  define("ROWS", rows);
+  define("SIDES", product.sides);
+  define("SHARE", share);
+  define("WIDE", product.chunk_bytes);
+  define("BITS", product.bits);
+  define("STEPS", steps);
+  define("ALL_STEPS", all);
+  define("AHEAD", ahead);
+  define("HAS_NORM", product.has_norm ? 1 : 0);
+  kernel.group().number("M", signed_of(product.m)).number("N", signed_of(product.n)).number("K", signed_of(product.k));
+  kernel.text(kernels::lanes_nvidia).text(kernels::rows_nvidia);
+  kernel.over({(product.n + 15) / 16 * lanes, product.batch}, {lanes, 1});
+  return kernel;
+}
+
 }  // namespace
 
 bool has_few_rows(const MatrixProduct& product) { return product.m <= kFewRows && !is_of_numbers(product.type); }
@@ -372,6 +402,9 @@ void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const
                  const std::string& how) {
   const Target& target = builder.target();
   std::vector<Candidate> candidates;
+  if (product.chunk_bytes != 0)
+    candidates.push_back(
+        {"rows, by matrix hardware", [&kernel, product] { return tensor_rows_kernel(kernel, product); }});
   for (const RowsWay& way : rows_ways(product, target))
     candidates.push_back(
         {way.name(), [&kernel, &target, product, way] { return rows_kernel(target, kernel, product, way); }});

@@ -2,6 +2,7 @@
 // Brings both sides into rows.
 #include <tenon/devices/gpu/lower/matmul_conv/matrix_matmul.hpp>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -67,21 +68,39 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
 
 namespace {
 
-/// All of the right side's rows as reals.
+/// All of the right side's rows as reals. A work-item has the same places of several rows, so that enough is on its way from memory.
 View expanded(Builder& builder, const Node& node, const FewBits& few, std::size_t k) {
-  const View rows = builder.scratch(builder.target().reals(), {few.numbers.shape()[0], k});
+  constexpr std::size_t kBytes = 32, kLanes = 64;  // A work-item reads so many bytes.
+  const std::size_t n = few.numbers.shape()[0], blocks = (k / kChunk + kLanes - 1) / kLanes;
+  std::size_t rows = kBytes / bit_width(few.numbers.element_type());
+  while (n % rows != 0) rows /= 2;
+  const View all = builder.scratch(builder.target().reals(), {n, k});
   Kernel kernel = builder.kernel("expand");
   define_few_bits(kernel, builder, few, k);
-  kernel.writes("OUT", rows);
-  launch_each(builder, node, kernel, element_count(rows.shape) / kChunk,
-              "  const int n = at / (K / 8), k = at % (K / 8) * 8;\n"
-              "  tn_few_bits few;\n"
-              "  RIGHT_READ(0, n, k, few)\n"
-              "  float reals[8];\n"
-              "  RIGHT_REALS(few, reals)\n"
-              "  for (int j = 0; j < 8; ++j) reals[j] *= RIGHT_SCALE(few) * PLACE(j);\n"
-              "  OUT_STORE8(n * K + k, reals);\n");
-  return rows;
+  kernel.writes("OUT", all)
+      .number("STEP", signed_of(n / rows))
+      .number("BLOCKS", signed_of(blocks))
+      .define("ROWS", signed_of(rows))
+      .define("LANES", signed_of(kLanes));
+  kernel.text(
+      "KERNEL {\n"
+      "  const int group = (int)get_group_id(0), n = group / BLOCKS;\n"
+      "  const int k = (group % BLOCKS * LANES + (int)get_local_id(0)) * 8;\n"
+      "  if (k >= K) return;\n"
+      "  tn_few_bits few[ROWS];\n"
+      "#pragma unroll\n"
+      "  for (int i = 0; i < ROWS; ++i) RIGHT_READ(0, (n + i * STEP), k, few[i])\n"
+      "#pragma unroll\n"
+      "  for (int i = 0; i < ROWS; ++i) {\n"
+      "    float reals[8];\n"
+      "    RIGHT_REALS(few[i], reals)\n"
+      "    for (int j = 0; j < 8; ++j) reals[j] *= RIGHT_SCALE(few[i]) * PLACE(j);\n"
+      "    OUT_STORE8((n + i * STEP) * K + k, reals);\n"
+      "  }\n"
+      "}\n");
+  kernel.over({n / rows * blocks * kLanes}, {kLanes});
+  builder.launch(std::move(kernel), node);
+  return all;
 }
 
 /// What all numbers are counted from, if that is one for all and whole.
@@ -138,12 +157,14 @@ void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::
                                   : placed_real(bits, is_signed, zero),
                     words = bits == 4 ? "(uint2)(*(__global const uint*)(" + numbers + "_p + from / 2), 0)"
                                       : "*(__global const uint2*)(" + numbers + "_p + from)";
+  const std::string scale = define("SCALE", few.scales), zero_point = zero ? "" : define("ZERO", few.zero_points);
   kernel.define("HAS_SCALES", 1)
+      .define(side + "GROUP_SCALE(n, k)", scale)
+      .define(side + "GROUP_ZERO(n, k)", zero_point)
       .define(side + "RIGHT_T", "tn_few_bits")
-      .define(side + "RIGHT_READ(batch, n, k, to)",
-              "{ const int from = " + from + "; (to).scale = " + define("SCALE", few.scales) + ";" +
-                  (zero ? "" : " (to).zero = " + define("ZERO", few.zero_points) + ";") + " (to).words = " + words +
-                  "; }")
+      .define(side + "RIGHT_READ(batch, n, k, to)", "{ const int from = " + from + "; (to).scale = " + scale + ";" +
+                                                        (zero ? "" : " (to).zero = " + zero_point + ";") +
+                                                        " (to).words = " + words + "; }")
       .define(side + "RIGHT_SCALE(from)", "(from).scale")
       .define(side + "RIGHT_REALS(from, to)",
               "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = " + real + ";");
@@ -200,6 +221,46 @@ std::size_t words_ahead(const Builder& builder, const MatrixWork::Right& right) 
   return builder.is_constant(right.view) ? 2 * size_bytes(right.view.type) : 0;
 }
 
+/// A whole number from 1 to 2047 as f16.
+std::uint32_t half_bits(int value) {
+  const int exponent = std::bit_width(static_cast<unsigned>(value)) - 1;
+  return static_cast<std::uint32_t>((exponent + 15) << 10 | ((value << (10 - exponent)) & 0x3ff));
+}
+
+/// What numbers of 4 or 8 bits count from once they are moved to be unsigned, if that is one for all that f16 takes exactly.
+std::optional<int> unsigned_zero(const FewBits& few) {
+  const auto zero = whole_zero(few);
+  if (!zero) return std::nullopt;
+  const ElementType type = few.numbers.element_type();
+  const int moved = *zero + (type == ElementType::kI4 ? 8 : type == ElementType::kI8 ? 128 : 0);
+  return moved >= 0 && moved < 512 ? std::optional(moved) : std::nullopt;
+}
+
+/// See MatrixProduct::chunk_bytes. Four neighbours have a step, in which numbers have one scale.
+std::size_t chunk_bytes_of(const Builder& builder, const MatrixWork& work) {
+  const Target& target = builder.target();
+  const auto suits = [](const View& view) { return view.type == ElementType::kF16 && !view.source; };
+  if (target.matrices != Target::Matrices::kNvidia || !suits(work.left)) return 0;
+  if (work.norm && work.norm->gain && !suits(*work.norm->gain)) return 0;
+  std::size_t bytes = 16;
+  for (const auto& [view, few] : work.rights) {
+    std::size_t bits = 16, run = work.k;
+    if (few) {
+      const ElementType type = few->numbers.element_type();
+      const auto& first = work.rights[0].few;
+      if (type == ElementType::kNf4 || (whole_zero(*few) && !unsigned_zero(*few)) ||
+          unsigned_zero(*few) != unsigned_zero(*first))
+        return 0;
+      bits = bit_width(type);
+      if (few->numbers.shape().size() == 3) run = few->numbers.shape().back();
+    } else if (!suits(view) || !builder.is_constant(view)) {
+      return 0;
+    }
+    while (bytes >= 4 && run % (bytes * 32 / bits) != 0) bytes /= 2;
+  }
+  return bytes >= (work.rights[0].few ? 4 : 16) ? bytes : 0;
+}
+
 MatrixProduct product_of(const Builder& builder, const MatrixWork& work) {
   const View &left = work.left, &right = work.rights[0].view;
   MatrixProduct product{left.type};
@@ -217,6 +278,10 @@ MatrixProduct product_of(const Builder& builder, const MatrixWork& work) {
     product.words_ahead = words == 0 ? 0 : std::max(product.words_ahead, words);
     if (words == 0) break;
   }
+  constexpr std::size_t kMostStaged = std::size_t{40} << 10;  // Sums take the rest of what OpenCL lends a group.
+  if (std::bit_ceil(product.m) * product.k * sizeof(std::uint16_t) <= kMostStaged)
+    product.chunk_bytes = chunk_bytes_of(builder, work);
+  product.bits = work.rights[0].few ? bit_width(work.rights[0].few->numbers.element_type()) : 16;
   return product;
 }
 
@@ -236,9 +301,25 @@ void define_side(Kernel& kernel, Builder& builder, const MatrixWork& work, std::
                  name);
 }
 
+/// How numbers as they lie become pairs of f16 (kernels/rows_nvidia.cl).
+void define_pairs(Kernel& kernel, const MatrixWork::Right& right) {
+  const auto zero = right.few ? unsigned_zero(*right.few) : std::optional<int>(0);
+  const bool is_of_4 = right.few && bit_width(right.few->numbers.element_type()) == 4;
+  const ElementType type = right.few ? right.few->numbers.element_type() : ElementType::kF16;
+  const auto pair = [](int value, std::uint32_t sign) {
+    return std::to_string((half_bits(value) | sign) * 0x10001u) + "u";
+  };
+  kernel.define("HAS_ZEROS", zero ? 0 : 1)
+      .define("ZERO_LOW", pair(1024 + zero.value_or(0), 0))
+      .define("ZERO_HIGH", pair(64 + zero.value_or(0), 0x8000))
+      .define("FLIP",
+              type == ElementType::kI4 || type == ElementType::kI8 ? (is_of_4 ? "0x88888888u" : "0x80808080u") : "0u");
+}
+
 void define_norm(Kernel& kernel, const RowNorm& norm) {
   if (norm.gain) kernel.reads("GAIN", *norm.gain);
-  kernel.define("SPREAD(v)", norm.spread)
+  kernel.define("HAS_GAIN", norm.gain ? 1 : 0)
+      .define("SPREAD(v)", norm.spread)
       .define("GAIN8(k, to)",
               norm.gain ? "GAIN_LOAD8(k, to);" : "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = 1;");
 }
@@ -280,6 +361,7 @@ void emit_products(Builder& builder, const Node& node, MatrixWork work, const Ex
     }
     if (is_of_rows) define_side(kernel, builder, work, side);
   }
+  if (is_of_rows && product.chunk_bytes != 0) define_pairs(kernel, work.rights[0]);
   if (work.norm) define_norm(kernel, *work.norm);
   if (product.n % kChunk == 0 && !is_of_rows)
     builder.add_wide_store(kernel, root, out, groups);

@@ -59,7 +59,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
         queue_(*owner_->gpu(), owner_->config()),
         inputs_(owner_->ports().inputs.size()),
         outputs_(owner_->ports().outputs.size()),
-        states_(*owner_) {
+        states_(*owner_),
+        kept_(owner_->gpu(), owner_->twin()) {
     if (owner_->static_subgraph()) use(0, owner_->static_subgraph());
   }
 
@@ -475,7 +476,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     // A plan of static shapes stays until the next one is ready: what is bound is bound there.
     if (owner_->is_open() && depth < parts_.size()) next.execution = std::move(parts_[depth].execution);
     parts_.resize(depth);  // Another subgraph has others after it.
-    if (next.execution)
+    if (depth == 0 && keeps_executions())
+      next.execution = kept_.change(std::move(next.execution), subgraph->plan);
+    else if (next.execution)
       next.execution->take(subgraph->plan);
     else
       next.execution = std::make_unique<Execution>(owner_->gpu(), subgraph->plan, owner_->twin());
@@ -493,6 +496,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     return part;
   }
 
+  /// Plans of a decoder come once for each token, and what is told anew is told while the device computes (look_ahead()).
+  bool keeps_executions() const { return owner_->is_open() && owner_->twin() && states_.all().empty(); }
+
   void use_forms_of_now(Inference& inference) {
     std::vector<InputForm> forms;
     for (const Binding& input : inputs_) forms.push_back(input.form);
@@ -502,7 +508,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   /// While the twin computes. @return whether no more is to be done for the next inference.
   bool look_ahead() noexcept {
-    if (!owner_->is_open() || used_ != 1 || parts_.empty() || !states_.are_as_opened()) return true;
+    if (!owner_->is_open() || used_ != 1 || parts_.empty() || !states_.are_as_opened() || !kept_.are_none())
+      return true;
     const TraceSpan span("ahead", "gpu");
     try {
       return ahead_.make_ready(states_.model(), {inputs_, outputs_, states_.inputs(), states_.outputs()},
@@ -582,6 +589,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
   std::vector<Binding> inputs_, outputs_;
   RequestStates states_;
+  KeptExecutions kept_;
   std::vector<Part> parts_;  ///< The subgraphs that ran last.
   std::size_t used_ = 1;     ///< How many of them the last inference had.
   LookAhead ahead_;

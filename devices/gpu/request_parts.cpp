@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenon/devices/gpu/request_parts.hpp>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -19,6 +21,47 @@ std::vector<std::chrono::nanoseconds> Part::times() const {
   std::vector<std::chrono::nanoseconds> all;
   for (const auto& event : events) all.push_back(duration_of(event.get()));
   return all;
+}
+
+bool KeptExecutions::has_seen(const LaunchPlan& plan) {
+  if (std::ranges::find(seen_, &plan) != seen_.end()) return true;
+  seen_[next_seen_] = &plan;
+  next_seen_ = (next_seen_ + 1) % seen_.size();
+  return false;
+}
+
+std::unique_ptr<Execution> KeptExecutions::change(std::unique_ptr<Execution> last,
+                                                  const std::shared_ptr<const LaunchPlan>& plan) {
+  const bool comes_again = has_seen(*plan);
+  const auto known =
+      std::ranges::find_if(all_, [&](const auto& execution) { return &execution->plan() == plan.get(); });
+  std::unique_ptr<Execution> next;
+  if (known != all_.end()) {
+    next = std::move(*known);
+    all_.erase(known);
+  } else if (comes_again && all_.size() < kMost) {
+    next = std::make_unique<Execution>(gpu_, plan, twin_, last.get());
+  } else if (comes_again) {
+    next = std::move(all_.back());
+    all_.pop_back();
+    next->take(plan);
+  } else {
+    next = last.get() == own_ ? std::move(spare_) : std::move(last);
+    if (next)
+      next->take(plan);
+    else
+      next = std::make_unique<Execution>(gpu_, plan, twin_, last.get());
+  }
+  if (last && last.get() == own_)
+    all_.insert(all_.begin(), std::move(last));
+  else if (last)
+    spare_ = std::move(last);
+  own_ = comes_again ? next.get() : nullptr;
+  if (comes_again) next->keep();
+  // All share the memory, but for one that needs more and has made its own: what the others have is not kept beside.
+  std::erase_if(all_, [&](const auto& execution) { return !execution->shares_memory(*next); });
+  if (spare_ && !spare_->shares_memory(*next)) spare_ = nullptr;
+  return next;
 }
 
 std::vector<ProfilingInfo> profile_of(std::span<const Part> parts) {

@@ -2,6 +2,7 @@
 // What a request keeps of each subgraph that it runs, and what it gives to the next one.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,28 @@ struct Part {
   Tensor value(std::size_t output) const;
   /// Those of its kernels, in their order. @pre the queue has times, and the kernels are over.
   std::vector<std::chrono::nanoseconds> times() const;
+};
+
+/// Executions of plans that come again, as those of a few lengths in any order: nothing of them is told anew. They share memory.
+/// @thread one at a time.
+class KeptExecutions {
+ public:
+  KeptExecutions(std::shared_ptr<const Gpu> gpu, Twin* twin) : gpu_(std::move(gpu)), twin_(twin) {}
+  /// What runs the plan. @param last  What ran before; null: nothing did. @errors those of Execution::take().
+  std::unique_ptr<Execution> change(std::unique_ptr<Execution> last, const std::shared_ptr<const LaunchPlan>& plan);
+  bool are_none() const noexcept { return all_.empty(); }
+
+ private:
+  static constexpr std::size_t kMost = 32;
+  bool has_seen(const LaunchPlan& plan);
+
+  const std::shared_ptr<const Gpu> gpu_;
+  Twin* const twin_;
+  std::vector<std::unique_ptr<Execution>> all_;  ///< Those of plans that came again; the one used last comes first.
+  std::unique_ptr<Execution> spare_;             ///< For plans that are new.
+  const Execution* own_ = nullptr;               ///< What change() gave last, if that is for a plan that came again.
+  std::array<const LaunchPlan*, 128> seen_{};
+  std::size_t next_seen_ = 0;
 };
 
 /// The profile of an inference that ran these parts. @pre as for Part::times().

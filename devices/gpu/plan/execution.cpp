@@ -30,8 +30,13 @@ std::shared_ptr<const DeviceBuffer> Constants::buffer(const Tensor& bytes) {
   return made;
 }
 
-Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan, Twin* twin)
+Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan, Twin* twin,
+                     const Execution* beside)
     : gpu_(std::move(gpu)), twin_(twin) {
+  if (beside) {
+    arena_ = beside->arena_;
+    counters_ = beside->counters_;
+  }
   take(std::move(plan));
 }
 
@@ -215,7 +220,7 @@ bool Execution::has_twin() {
 TwinWork Execution::twin_work() {
   static std::atomic<std::uint64_t> versions{0};
   if (twin_version_ == 0) twin_version_ = versions.fetch_add(1, std::memory_order_relaxed) + 1;
-  return {twin_launches_, plan_.get(), twin_version_};
+  return {twin_launches_, plan_.get(), twin_version_, is_kept_};
 }
 
 void Execution::tell_twin(std::size_t step, cl_uint at, std::uint64_t value) {

@@ -46,8 +46,10 @@ struct BoundMemory {
 /// @thread one at a time.
 class Execution {
  public:
-  /// As take(). @param twin  The device's, if the kernels are to be there, too; outlives this. @errors those of take().
-  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan, Twin* twin = nullptr);
+  /// As take(). @param twin  The device's, if the kernels are to be there, too; outlives this.
+  /// @param beside  Whose memory it shares, if that is enough: never run both at a time. @errors those of take().
+  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan, Twin* twin = nullptr,
+            const Execution* beside = nullptr);
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
@@ -57,6 +59,9 @@ class Execution {
   /// @errors kResourceExhausted; those of native calls. After one of these it can only be destroyed.
   void take(std::shared_ptr<const LaunchPlan> plan);
   const LaunchPlan& plan() const { return *plan_; }
+  /// Says that its plan comes again (TwinWork).
+  void keep() { is_kept_ = true; }
+  bool shares_memory(const Execution& other) const { return arena_ == other.arena_; }
   /// Whether take() frees no memory that an inference may still use.
   bool has_memory_for(const LaunchPlan& plan) const noexcept;
   /// The memory must live until what was enqueued with it is over.
@@ -152,6 +157,7 @@ class Execution {
   std::vector<Run> runs_;                  ///< All steps, in order.
   std::vector<TwinLaunch> twin_launches_;  ///< One for each step, where there is a twin.
   std::uint64_t twin_version_ = 0;         ///< As TwinWork's; 0: a launch has changed since.
+  bool is_kept_ = false;                   ///< See keep().
   bool has_twins_memory_ = false;          ///< The twin has all memory of the plan's own.
   enum class TwinsKernels : std::uint8_t { kAwaited, kThere, kRefused } twins_kernels_ = TwinsKernels::kAwaited;
 };

@@ -430,7 +430,7 @@ class CudaQueue final : public TwinQueue {
   /// Larger inputs are read where they are, which the driver does while the host waits.
   static constexpr std::size_t kBounced = std::size_t{1} << 20;
   /// Where shapes are known, each may have its own, which is told nothing anew.
-  static constexpr std::size_t kGraphs = 24;
+  static constexpr std::size_t kGraphs = 40;
   struct Kept {
     std::unique_ptr<CudaGraph> graph;
     const void* plan = nullptr;  ///< It was told last.
@@ -486,7 +486,7 @@ class CudaQueue final : public TwinQueue {
   /// that has come before will come again.
   Graphs::iterator choose(const TwinWork& work) {
     const Nearest found = nearest(graphs_.begin(), work);
-    const bool was_there = has_seen(work.plan);
+    const bool was_there = has_seen(work.plan) || work.comes_again;
     if (graphs_.size() == kGraphs) return found.graph;
     const std::size_t kernels = work.kernels.size();
     const bool is_worth = was_there ? found.differing > kernels / 3 : found.like < 2 && found.differing > kernels / 8;
@@ -503,7 +503,7 @@ class CudaQueue final : public TwinQueue {
   const CudaTwin& twin_;
   Stream stream_;
   Graphs graphs_;  ///< The one used last first.
-  std::array<const void*, 64> seen_{};
+  std::array<const void*, 128> seen_{};
   std::size_t next_seen_ = 0;
   Bounce bounce_;
   bool writes_ = true;  ///< The driver has not refused to write a word.

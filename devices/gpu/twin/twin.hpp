@@ -37,6 +37,7 @@ struct TwinWork {
   std::span<const TwinLaunch> kernels;
   const void* plan = nullptr;  ///< What they were made for: a hint, by which graphs are found again.
   std::uint64_t version = 0;   ///< Another one where any kernel or argument is another.
+  bool comes_again = false;    ///< The plan is known to come again: it is worth a graph of its own.
 };
 
 /// A program's kernels. @thread all members from any thread.

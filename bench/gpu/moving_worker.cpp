@@ -10,9 +10,10 @@
 //                               there, and those for which enqueueing it blocked the caller
 //   trace FILE N...             as infer, with a trace, which goes to that file
 //   settle N...                 infers these again and again from the states' initial values, until the device has found out how kernels get
-//                               into a queue best, for which CUDA's compiler may have to end first; answers the ms, a minute at most
+//                               into a queue best, for which CUDA's compiler may have to end first; answers the ms, a minute at most, and the way
 //   reset                       the states take their initial values
 //   kernels                     of the last inference: launches, their ms, and the same by kind, the longest first
+//   launches FILE               of the last inference: a line for each launch, with its us, its kind, and its node
 //   output FILE                 writes the first output of the last inference as f32; answers its shape
 //   memory                      the bytes that the device's own buffers have
 //   quit
@@ -148,7 +149,8 @@ class Worker {
         request_.infer();
       }
     }
-    std::printf("{\"ms\": %.1f}\n", ms_since(start));
+    std::printf("{\"ms\": %.1f, \"way\": \"%s\"}\n", ms_since(start),
+                compiled_.get_property("GPU_LAUNCHES").as<std::string>().c_str());
   }
 
   void reset() {
@@ -179,6 +181,15 @@ class Worker {
     std::string text;
     for (const auto& [ms, each] : sorted) text += (text.empty() ? "" : ", ") + each;
     std::printf("{\"launches\": %d, \"ms\": %.4f, \"kinds\": [%s]}\n", count, sum, text.c_str());
+  }
+
+  void launches(const std::string& path) const {
+    std::ofstream file(path);
+    for (const auto& info : request_.get_profiling_info())
+      if (!info.exec_type.empty())
+        file << info.real_time.count() << ' ' << info.exec_type << ' ' << info.node_type << ' ' << info.node_name
+             << '\n';
+    std::printf("{}\n");
   }
 
   void output(const std::string& path) {
@@ -254,6 +265,9 @@ int main() {
       worker.reset();
     } else if (verb == "kernels") {
       worker.kernels();
+    } else if (verb == "launches") {
+      words >> path;
+      worker.launches(path);
     } else if (verb == "output") {
       words >> path;
       worker.output(path);

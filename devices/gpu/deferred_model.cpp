@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/lower/build/cache_rows.hpp>
 #include <tenon/devices/gpu/partition.hpp>
 #include <tenon/graph/limits.hpp>
@@ -311,6 +312,7 @@ DeferredModel::Counts DeferredModel::counts() const {
 
 std::shared_ptr<const PlannedSubgraph> DeferredModel::make_subgraph(const std::vector<InputState>& inputs,
                                                                     Deciding& deciding) {
+  const TraceSpan span("plan", "gpu");
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
   std::vector<Shape> shapes;

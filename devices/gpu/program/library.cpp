@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/program/kept_bytes.hpp>
 #include <tenon/devices/gpu/program/parallel.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
@@ -92,6 +93,7 @@ void IdleKernels::give_back(const KernelText& text, client::Handle<cl_kernel> ke
 
 void Program::bring(const Twin& twin) const {
   std::call_once(twin_once_, [&] {
+    const TraceSpan span("compile by the twin", "gpu");
     try {
       twin_module_ = twin.load(binary_of(program_.get()));
     } catch (const Error&) {  // OpenCL runs it.
@@ -170,6 +172,7 @@ void KernelLibrary::keep(const store::ContentHash& key, const std::filesystem::p
 }
 
 KernelLibrary::Built KernelLibrary::build_program(const Texts& texts, const std::filesystem::path& folder) const {
+  const TraceSpan span("build a program", "gpu");
   std::string source = prelude();
   for (const auto& text : texts) source += "\n" + text->text;
   const store::ContentHash key = key_of(source);

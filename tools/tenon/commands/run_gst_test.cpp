@@ -40,10 +40,12 @@ class RunGstVa : public RunGst {
     RunGst::SetUp();
     if (!std::getenv("TENON_HAS_VA_DRIVER")) GTEST_SKIP() << "this build has no software VA-API driver";
   }
-  void expect_surfaces(const std::string& line, const std::string& arguments, const std::string& between = "") const {
-    const Outcome done = run_line(line, "--zero-copy require --no-compare --max-frames 20 " + arguments,
-                                  "va-env -- " + self() + (between.empty() ? "" : " " + between + " -- " + self()));
-    expect_in_place(done, "h264 -> vaapi(", 20);
+  void expect_surfaces(const std::string& line, const std::string& arguments, const std::string& between = "",
+                       int frames = 20) const {
+    const Outcome done =
+        run_line(line, "--zero-copy require --no-compare --max-frames " + std::to_string(frames) + " " + arguments,
+                 "va-env -- " + self() + (between.empty() ? "" : " " + between + " -- " + self()));
+    expect_in_place(done, "h264 -> vaapi(", frames);
   }
 };
 
@@ -110,7 +112,8 @@ TEST_F(RunGstVa, NpuReadsTheDecodersSurfacesInPlace) {
 
 TEST_F(RunGstVa, GpuReadsTheDecodersSurfacesInPlace) {
   if (tool("devices").out.find("GPU") == std::string::npos) GTEST_SKIP() << "no GPU, nor a CPU as one";
-  expect_surfaces(demo_by("qtdemux ! h264parse ! vah264dec"), "--device GPU");
+  // On kernels that nothing optimised, a frame takes long.
+  expect_surfaces(demo_by("qtdemux ! h264parse ! vah264dec"), "--device GPU", "", 8);
 }
 
 TEST_F(RunGstVa, DecodebinTakesVaWhereThatIsWanted) { expect_surfaces(demo_by("decodebin"), "--decode va"); }

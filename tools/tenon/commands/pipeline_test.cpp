@@ -103,7 +103,7 @@ TEST_F(PipelineCommand, WritesOverNothingThatItReads) {
   const auto run = [&](json nodes, const std::string& options) {
     write("q.json", json{{"nodes", nodes}}.dump());
     before[file("q.json")] = text_of(file("q.json"));
-    const Outcome refused = tool("pipeline q.json -q " + options);
+    const Outcome refused = here("pipeline q.json -q " + options);
     SCOPED_TRACE(nodes.dump() + " " + options);
     expect_one_message(refused, "which is read");
     for (const auto& [path, bytes] : before) EXPECT_EQ(text_of(path) == bytes, true) << path << " was written over";

@@ -118,7 +118,6 @@ class EdgeFixture : public ::testing::TestWithParam<EdgeCase> {
     options.access = Access::kRead;
     make({element::u8, {16}, {}});
     edge.id();
-    before = take_census();
   }
   void TearDown() override {
     from.fail_native_call(0);
@@ -160,7 +159,6 @@ class EdgeFixture : public ::testing::TestWithParam<EdgeCase> {
   Context source_context, target;
   Ledger ledger;
   MapOptions options;
-  Census before;
 };
 
 inline std::string case_name(const ::testing::TestParamInfo<EdgeCase>& info) {

@@ -121,6 +121,7 @@ TEST_P(EdgeTest, NeverServesTheViewOfMemoryThatIsGone) {
 }
 
 TEST_P(EdgeTest, ResultOutlivesSourceAndContexts) {
+  const Census before = take_census();
   if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
   for (int order = 0; order < 2; ++order) {
     Tensor source = make();
@@ -200,6 +201,7 @@ TEST_P(EdgeTest, AnErrorOfTheWriterReachesEveryReader) {
 }
 
 TEST_P(EdgeTest, WhatIsStillReadIsKept) {
+  const Census before = take_census();
   if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
   const auto consumer = make_ref<HostTimeline>("a consumer");
   const auto known = router();
@@ -224,6 +226,7 @@ TEST_P(EdgeTest, WhatIsStillReadIsKept) {
 }
 
 TEST_P(EdgeTest, ReleasesEverythingOnce) {
+  const Census before = take_census();
   if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
   for (int i = 0; i < 20; ++i) {
     Tensor source = make();
@@ -236,6 +239,7 @@ TEST_P(EdgeTest, ReleasesEverythingOnce) {
 }
 
 TEST_P(EdgeTest, NativeFailure) {
+  const Census before = take_census();
   const auto reached = ordinary();
   if (!reached) GTEST_SKIP() << "refused, or frames only";
   FrameworkUnderTest* const adapters[] = {&from, &to};
@@ -338,6 +342,7 @@ TEST_P(EdgeTest, IsNamedByExplain) {
 }
 
 TEST_P(EdgeTest, MapsFramesPlaneByPlane) {
+  const Census before = take_census();
   bool any = false;
   for (PixelFormat format : sample_formats()) {
     const FrameInfo info{format, 64, 48};
@@ -461,6 +466,7 @@ TEST_P(EdgeTest, GivesWriteAccessOnlyWhereItReachesTheSource) {
 }
 
 TEST_P(RefusedEdgeTest, MapThrowsTheReasonThatStepGives) {
+  const Census before = take_census();
   int tried = 0, refused = 0;
   for (const TensorInfo& info : sample_infos()) {
     for (Access access : {Access::kRead, Access::kReadWrite}) {

@@ -151,7 +151,7 @@ TEST(GstBranches, SeeksAndStates) {
   Arrived arrived(line);
   for (int round = 0; round < 3; ++round) {
     line.to(GST_STATE_PAUSED);
-    ASSERT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 10 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
+    ASSERT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 60 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
     ASSERT_TRUE(gst_element_seek(line.get(), 1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0,
                                  GST_SEEK_TYPE_SET, GST_SECOND));
     ASSERT_EQ(line.run(), "");
@@ -175,7 +175,7 @@ TEST(GstBranches, PadsAreRequestedBeforeItRuns) {
   gst_element_release_request_pad(joins.get(), more);
   gst_object_unref(more);
   line.to(GST_STATE_PAUSED);
-  ASSERT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 10 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
+  ASSERT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 60 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
   EXPECT_EQ(gst_element_request_pad_simple(joins.get(), "sink_%u"), nullptr);
   ASSERT_EQ(line.run(), "");
   ASSERT_EQ(arrived.all().size(), 5u);

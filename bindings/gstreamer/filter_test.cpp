@@ -255,24 +255,29 @@ TEST(GstFilter, ATruncatedBufferIsAnErrorOfTheStream) {
 
 TEST(GstFilter, StatesChangeWhileFramesPass) {
   const HarnessPtr h = harness("tenonbatching wait-ms=1");
-  GstHarnessThread* const storm = gst_harness_stress_statechange_start_full(h.get(), 500);
-  const auto until = Clock::now() + 300ms;
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
   const gs::CapsPtr caps(gst_caps_from_string(kGreyCaps));
-  for (int i = 0; Clock::now() < until; ++i) {
-    gst_harness_push_event(h.get(),
-                           gst_event_new_stream_start("storm"));  // Pads forget the event on their way through READY.
-    gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
-    gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
-    gst_harness_push(h.get(), picture(i));
-    if (i % 16 == 0) {
-      gst_harness_push_event(h.get(), gst_event_new_flush_start());
-      gst_harness_push_event(h.get(), gst_event_new_flush_stop(TRUE));
+  guint changes = 0;
+  for (int round = 0; round < 20 && changes <= 5;
+       ++round) {  // On a busy machine the other thread may have no turn in one.
+    GstHarnessThread* const storm = gst_harness_stress_statechange_start_full(h.get(), 500);
+    const auto until = Clock::now() + 300ms;
+    for (int i = 0; Clock::now() < until; ++i) {
+      gst_harness_push_event(h.get(),
+                             gst_event_new_stream_start("storm"));  // Pads forget the event on their way through READY.
+      gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
+      gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
+      gst_harness_push(h.get(), picture(i));
+      if (i % 16 == 0) {
+        gst_harness_push_event(h.get(), gst_event_new_flush_start());
+        gst_harness_push_event(h.get(), gst_event_new_flush_stop(TRUE));
+      }
+      std::this_thread::sleep_for(200us);
     }
-    std::this_thread::sleep_for(200us);
+    changes += gst_harness_stress_thread_stop(storm);
   }
-  EXPECT_GT(gst_harness_stress_thread_stop(storm), 5u);
+  EXPECT_GT(changes, 5u);
 }
 
 }  // namespace filter_test

@@ -95,11 +95,11 @@ TEST(GstLines, LiveSourcesHaveTheClocksTime) {
                    }),
                    &told);
   line.to(GST_STATE_PLAYING);
-  const auto until = Clock::now() + 10s;
+  const auto until = Clock::now() + 60s;
   while (frames < 5 && Clock::now() < until) std::this_thread::sleep_for(5ms);
   line.to(GST_STATE_NULL);
   EXPECT_GE(frames, 5);
-  EXPECT_LT(last, 10 * GST_SECOND);
+  EXPECT_LT(last, 70 * GST_SECOND);
   EXPECT_GT(last, 20 * GST_MSECOND);
 }
 
@@ -139,13 +139,13 @@ TEST(GstLines, ErrorsAreTenonsTexts) {
 TEST(GstLines, FlushingSeeksStartAnew) {
   Line line("videotestsrc num-buffers=100000 ! tenonbatching ! tenonmarking ! fakesink");
   line.to(GST_STATE_PLAYING);
-  ASSERT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 10 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
+  ASSERT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 60 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(gst_element_seek_simple(line.get(), GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
                                         static_cast<gint64>(i * 37 % 11) * static_cast<gint64>(GST_SECOND)));
     std::this_thread::sleep_for(3ms);
   }
-  EXPECT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 10 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
+  EXPECT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 60 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
   EXPECT_GE(seen.opens, 20);
   line.to(GST_STATE_NULL);
   EXPECT_EQ(seen.alive, 0);
@@ -180,7 +180,7 @@ TEST(GstLines, ASinkWritesAgainAfterReady) {
   for (int round = 0; round < 2; ++round) {
     const int before = seen.frames;
     endless.to(GST_STATE_PLAYING);
-    const auto end = std::chrono::steady_clock::now() + 20s;
+    const auto end = std::chrono::steady_clock::now() + 60s;
     while (seen.frames == before && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
     EXPECT_GT(seen.frames, before);
     endless.to(GST_STATE_READY);
@@ -194,7 +194,7 @@ TEST(GstLines, ASinkWritesAgainAfterReady) {
 TEST(GstLines, ASinkThatCannotEndItsStreamWritesAtTheNextTry) {
   Line line("videotestsrc ! tenonrecording fail-in=end");
   const auto writes_more_than = [](int before) {
-    const auto end = std::chrono::steady_clock::now() + 20s;
+    const auto end = std::chrono::steady_clock::now() + 60s;
     while (seen.frames == before && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
     return seen.frames > before;
   };

@@ -121,7 +121,7 @@ TEST_F(GstSound, ALineTellsTheApplication) {
     line.to(GST_STATE_PLAYING);
     const gs::ObjectPtr<GstBus> bus(gst_element_get_bus(line.get()));
     GstMessage* const message = gst_bus_timed_pop_filtered(
-        bus.get(), 20 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_ELEMENT | GST_MESSAGE_ERROR));
+        bus.get(), 60 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_ELEMENT | GST_MESSAGE_ERROR));
     ASSERT_TRUE(message);
     const GstStructure* const told = gst_message_get_structure(message);
     EXPECT_STREQ(gst_structure_get_name(told), "tenon-audio-event");

@@ -35,7 +35,7 @@ Out first_picture(const std::string& line) {
   gst_element_set_state(pipeline.get(), GST_STATE_PLAYING);
   const gs::ObjectPtr<GstBus> bus(gst_element_get_bus(pipeline.get()));
   GstMessage* const message = gst_bus_timed_pop_filtered(
-      bus.get(), 20 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+      bus.get(), 60 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   EXPECT_TRUE(message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS) << line;
   if (message) gst_message_unref(message);
   Out out;

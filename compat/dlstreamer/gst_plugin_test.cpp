@@ -118,7 +118,7 @@ class DlsGstPlugin : public ::testing::Test {
                      &outcome);
     gst_element_set_state(pipeline, GST_STATE_PLAYING);
     GstBus* bus = gst_element_get_bus(pipeline);
-    GstMessage* message = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND,
+    GstMessage* message = gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND,
                                                      static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
     if (!message) {
       outcome.error = "the pipeline does not end";

@@ -74,7 +74,7 @@ TEST_F(GstGl, PicturesAreFetchedAndBooked) {
   pipeline.play();
   const gs::ObjectPtr<GstElement> host = pipeline.element("host");
   const SamplePtr drawn = pipeline.pull();
-  const SamplePtr downloaded(gst_app_sink_try_pull_sample(GST_APP_SINK(host.get()), 10 * GST_SECOND));
+  const SamplePtr downloaded(gst_app_sink_try_pull_sample(GST_APP_SINK(host.get()), 60 * GST_SECOND));
   ASSERT_TRUE(drawn && downloaded);
   gs::CapsCache caps, host_caps;
   const Frame frame = gs::wrap(drawn.get(), caps);

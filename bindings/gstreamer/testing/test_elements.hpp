@@ -356,7 +356,7 @@ class Line {
   gs::ObjectPtr<GstElement> element(const char* name) const {
     return gs::ObjectPtr<GstElement>(gst_bin_get_by_name(GST_BIN(pipeline_.get()), name));
   }
-  /// Plays to the end. @return the error's text with its debug text, "" at the end of the stream, "late" after 20 s.
+  /// Plays to the end. @return the error's text with its debug text, "" at the end of the stream, "late" after a minute.
   std::string run() {
     to(GST_STATE_PLAYING);
     return wait();
@@ -364,7 +364,7 @@ class Line {
   std::string wait() {
     const gs::ObjectPtr<GstBus> bus(gst_element_get_bus(pipeline_.get()));
     GstMessage* const message = gst_bus_timed_pop_filtered(
-        bus.get(), 20 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+        bus.get(), 60 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
     if (!message) return "late";
     std::string text;
     if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {

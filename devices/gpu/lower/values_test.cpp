@@ -468,6 +468,11 @@ TEST_F(GpuLowering, ResultsThatValuesDecideAreBookedAndWaitedFor) {
   const Tensor indices = request.get_output_tensor();
   EXPECT_GT(indices.shape()[1], 799000u);
   EXPECT_EQ(request.ledger().total().copied, indices.size_bytes());
+  // On a busy machine the kernels may be over before the wait begins: then once more.
+  for (int i = 0; i < 20 && request.ledger().total().waits == 0; ++i) {
+    request.start_async();
+    request.wait();
+  }
   EXPECT_GE(request.ledger().total().waits, 1u);
 }
 

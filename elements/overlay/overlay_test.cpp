@@ -222,7 +222,7 @@ TEST_F(Overlay, AMosaicIsOneStreamOfAllWithTheirObjects) {
   spec.nodes.push_back(own("a", Role::kSource, [&] { return std::make_unique<Gives>(dark, 3); }));
   spec.nodes.push_back(own("b", Role::kSource, [&] { return std::make_unique<Gives>(light, 6); }));
   spec.nodes.push_back(
-      {"mosaic", "", {{"width", "160"}, {"height", "80"}, {"titles", "false"}, {"wait_ms", "1000"}}, {"a", "b"}});
+      {"mosaic", "", {{"width", "160"}, {"height", "80"}, {"titles", "false"}, {"wait_ms", "10000"}}, {"a", "b"}});
   spec.nodes.push_back(own("end", Role::kSink, [&] { return std::make_unique<Keeps>(kept); }));
   Pipeline pipeline(spec);
   EXPECT_EQ(pipeline.plan().nodes[3].streams, std::vector<std::uint32_t>{2}) << "a number of its own";

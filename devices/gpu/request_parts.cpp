@@ -32,7 +32,15 @@ bool KeptExecutions::has_seen(const LaunchPlan& plan) {
 
 std::unique_ptr<Execution> KeptExecutions::change(std::unique_ptr<Execution> last,
                                                   const std::shared_ptr<const LaunchPlan>& plan) {
-  const bool comes_again = has_seen(*plan);
+  if (last && &last->plan() == plan.get()) return last;  // It looked ahead.
+  // Larger memory is made when nothing else holds the smaller one.
+  const bool has_memory = last && last->has_memory_for(*plan);
+  if (!has_memory) {
+    all_.clear();
+    spare_ = nullptr;
+    own_ = nullptr;
+  }
+  const bool comes_again = has_seen(*plan) && has_memory;
   const auto known =
       std::ranges::find_if(all_, [&](const auto& execution) { return &execution->plan() == plan.get(); });
   std::unique_ptr<Execution> next;
@@ -58,9 +66,6 @@ std::unique_ptr<Execution> KeptExecutions::change(std::unique_ptr<Execution> las
     spare_ = std::move(last);
   own_ = comes_again ? next.get() : nullptr;
   if (comes_again) next->keep();
-  // All share the memory, but for one that needs more and has made its own: what the others have is not kept beside.
-  std::erase_if(all_, [&](const auto& execution) { return !execution->shares_memory(*next); });
-  if (spare_ && !spare_->shares_memory(*next)) spare_ = nullptr;
   return next;
 }
 

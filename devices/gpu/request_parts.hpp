@@ -38,7 +38,8 @@ struct Part {
   std::vector<std::chrono::nanoseconds> times() const;
 };
 
-/// Executions of plans that come again, as those of a few lengths in any order: nothing of them is told anew. They share memory.
+/// Executions of plans that come again, as those of a few lengths in any order: nothing of them is told anew but what lies in the
+/// request's own memory. They share the memory between kernels.
 /// @thread one at a time.
 class KeptExecutions {
  public:

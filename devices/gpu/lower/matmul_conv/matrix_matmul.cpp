@@ -227,24 +227,27 @@ std::uint32_t half_bits(int value) {
   return static_cast<std::uint32_t>((exponent + 15) << 10 | ((value << (10 - exponent)) & 0x3ff));
 }
 
+/// What is added to signed numbers of 4 or 8 bits so that they are unsigned.
+int moved_by(ElementType type) { return type == ElementType::kI4 ? 8 : type == ElementType::kI8 ? 128 : 0; }
+
 /// What numbers of 4 or 8 bits count from once they are moved to be unsigned, if that is one for all that f16 takes exactly.
 std::optional<int> unsigned_zero(const FewBits& few) {
   const auto zero = whole_zero(few);
   if (!zero) return std::nullopt;
-  const ElementType type = few.numbers.element_type();
-  const int moved = *zero + (type == ElementType::kI4 ? 8 : type == ElementType::kI8 ? 128 : 0);
+  const int moved = *zero + moved_by(few.numbers.element_type());
   return moved >= 0 && moved < 512 ? std::optional(moved) : std::nullopt;
 }
 
-/// See MatrixProduct::chunk_bytes. Four neighbours have a step, in which numbers have one scale.
+/// See MatrixProduct::chunk_bytes. Four neighbours have a step, in which numbers have one scale. Gains are read before the kernel that is before
+/// this one is over.
 std::size_t chunk_bytes_of(const Builder& builder, const MatrixWork& work) {
   const Target& target = builder.target();
   const auto suits = [](const View& view) { return view.type == ElementType::kF16 && !view.source; };
   if (target.matrices != Target::Matrices::kNvidia || !suits(work.left)) return 0;
-  if (work.norm && work.norm->gain && !suits(*work.norm->gain)) return 0;
-  std::size_t bytes = 16;
+  if (work.norm && work.norm->gain && !(suits(*work.norm->gain) && builder.is_constant(*work.norm->gain))) return 0;
+  std::size_t bytes = 16, bits = 16;
   for (const auto& [view, few] : work.rights) {
-    std::size_t bits = 16, run = work.k;
+    std::size_t run = work.k;
     if (few) {
       const ElementType type = few->numbers.element_type();
       const auto& first = work.rights[0].few;
@@ -256,9 +259,9 @@ std::size_t chunk_bytes_of(const Builder& builder, const MatrixWork& work) {
     } else if (!suits(view) || !builder.is_constant(view)) {
       return 0;
     }
-    while (bytes >= 4 && run % (bytes * 32 / bits) != 0) bytes /= 2;
+    while (bytes >= bits && run % (bytes * 32 / bits) != 0) bytes /= 2;  // A chunk has 8 numbers or more.
   }
-  return bytes >= (work.rights[0].few ? 4 : 16) ? bytes : 0;
+  return work.k > 0 && bytes >= bits ? bytes : 0;
 }
 
 MatrixProduct product_of(const Builder& builder, const MatrixWork& work) {
@@ -291,7 +294,7 @@ void define_side(Kernel& kernel, Builder& builder, const MatrixWork& work, std::
   const std::string name = side > 0 ? "SECOND_" : "";
   if (right.few) {
     define_few_bits(kernel, builder, *right.few, work.k, "(n)", name);
-    const std::string bytes = "K * " + std::to_string(bit_width(right.few->numbers.element_type())) + " / 8";
+    const std::string bytes = bit_width(right.few->numbers.element_type()) == 4 ? "(K / 2)" : "K";
     return define_early(kernel, builder.target(), name + "B_p + (n) * " + bytes, bytes, name);
   }
   const std::string row = name + "B_BATCH(batch) + (n) * " + name + "B_ROW";
@@ -303,15 +306,16 @@ void define_side(Kernel& kernel, Builder& builder, const MatrixWork& work, std::
 
 /// How numbers as they lie become pairs of f16 (kernels/rows_nvidia.cl).
 void define_pairs(Kernel& kernel, const MatrixWork::Right& right) {
-  const auto zero = right.few ? unsigned_zero(*right.few) : std::optional<int>(0);
-  const bool is_of_4 = right.few && bit_width(right.few->numbers.element_type()) == 4;
   const ElementType type = right.few ? right.few->numbers.element_type() : ElementType::kF16;
+  const bool is_of_4 = right.few && bit_width(type) == 4;
+  const auto one_zero = right.few ? unsigned_zero(*right.few) : std::optional<int>(0);
+  const int zero = one_zero.value_or(moved_by(type));  // Zero points that differ count from where numbers were before.
   const auto pair = [](int value, std::uint32_t sign) {
     return std::to_string((half_bits(value) | sign) * 0x10001u) + "u";
   };
-  kernel.define("HAS_ZEROS", zero ? 0 : 1)
-      .define("ZERO_LOW", pair(1024 + zero.value_or(0), 0))
-      .define("ZERO_HIGH", pair(64 + zero.value_or(0), 0x8000))
+  kernel.define("HAS_ZEROS", one_zero ? 0 : 1)
+      .define("ZERO_LOW", pair(1024 + zero, 0))
+      .define("ZERO_HIGH", pair(64 + zero, 0x8000))
       .define("FLIP",
               type == ElementType::kI4 || type == ElementType::kI8 ? (is_of_4 ? "0x88888888u" : "0x80808080u") : "0u");
 }

@@ -79,7 +79,7 @@ installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q '^install 
 apt_get() {
   local until=$((SECONDS + 600))
   mkdir -p build
-  while ! as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" >build/apt.log 2>&1; do
+  while ! as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" >build/apt.log 2>&1; do
     grep -q 'Could not get lock' build/apt.log && [ $SECONDS -lt $until ] || return 1
     echo "dev: another program installs packages: $(grep -m1 'Could not get lock' build/apt.log)"
     sleep 10
@@ -91,7 +91,7 @@ apt_install() {
   for package in "$@"; do [ -z "$package" ] || installed "$package" || missing+=("$package"); done
   [ ${#missing[@]} = 0 ] && return 0
   say "Debian packages to install: ${missing[*]}"
-  if [ -z "${APT_UPDATED:-}" ]; then apt_get update -qq && APT_UPDATED=1; fi
+  if [ -z "${APT_UPDATED:-}" ]; then apt_get update -qq && APT_UPDATED=1 || tail -3 build/apt.log; fi
   apt_get install -y -qq --no-install-recommends "${missing[@]}" ||
     { tail -5 build/apt.log; echo "dev: apt-get could not install ${missing[*]}; the log is build/apt.log" >&2; return 1; }
 }

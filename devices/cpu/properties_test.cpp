@@ -103,7 +103,9 @@ std::set<int> affinities_seen(const std::function<void()>& work) {
     }
   });
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
-  while (std::chrono::steady_clock::now() < end || looks < 30) work();
+  while (std::chrono::steady_clock::now() < end ||
+         (looks < 30 && std::chrono::steady_clock::now() < end + std::chrono::seconds(60)))
+    work();
   stop.store(true);
   watcher.join();
   return seen;

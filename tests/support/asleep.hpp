@@ -3,6 +3,7 @@
 // busy, the thread may come to its wait later.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <string>
@@ -20,12 +21,12 @@ inline long this_thread() {
 #ifdef __linux__
   return ::gettid();
 #else
-  return 0;
+  return 1;  // A thread has a number.
 #endif
 }
 
-/// Returns when that thread of this process sleeps or has ended, and `least` later; where the system does not tell, after `least`. A thread
-/// that never sleeps is waited for 30 s.
+/// Returns when that thread of this process sleeps or has ended, and `least` later; where the system does not tell, after 100 ms at
+/// least. A thread that never sleeps is waited for 30 s.
 inline void await_sleep(long thread, std::chrono::milliseconds least = std::chrono::milliseconds(5)) {
 #ifdef __linux__
   const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
@@ -40,6 +41,7 @@ inline void await_sleep(long thread, std::chrono::milliseconds least = std::chro
   }
 #else
   (void)thread;
+  least = std::max(least, std::chrono::milliseconds(100));
 #endif
   std::this_thread::sleep_for(least);
 }

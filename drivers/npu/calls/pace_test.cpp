@@ -108,8 +108,8 @@ TEST_F(NpuPace, AHigherPriorityIsNext) {
   const auto begun_pool = make_pool(1);
   const auto begun = make_event(begun_pool, 0);
   // On a busy machine the running one may end before both others are submitted, or the low one before it is asked: then once more.
-  ze_result_t low_behind_high = ZE_RESULT_SUCCESS;
-  for (int i = 0; i < 20 && low_behind_high != ZE_RESULT_NOT_READY; ++i) {
+  ze_result_t low_behind_high = ZE_RESULT_SUCCESS, running_before_high = ZE_RESULT_NOT_READY;
+  for (int i = 0; i < 20 && (low_behind_high != ZE_RESULT_NOT_READY || running_before_high != ZE_RESULT_SUCCESS); ++i) {
     ASSERT_EQ(zeEventHostReset(begun), ZE_RESULT_SUCCESS);
     const Job running = submit(graph, ZE_COMMAND_QUEUE_PRIORITY_NORMAL, begun);
     ASSERT_EQ(zeEventHostSynchronize(begun, 10 * kSecond), ZE_RESULT_SUCCESS);
@@ -118,11 +118,13 @@ TEST_F(NpuPace, AHigherPriorityIsNext) {
     const Job high = submit(graph, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH);
     EXPECT_EQ(wait(high), ZE_RESULT_SUCCESS);
     low_behind_high = zeFenceQueryStatus(low.fence);
+    running_before_high = zeFenceQueryStatus(running.fence);
     EXPECT_EQ(wait(running), ZE_RESULT_SUCCESS);
     EXPECT_EQ(wait(low), ZE_RESULT_SUCCESS);
     for (const Job& job : {running, low, high}) destroy(job);
   }
   EXPECT_EQ(low_behind_high, ZE_RESULT_NOT_READY) << "it was submitted before, and waits";
+  EXPECT_EQ(running_before_high, ZE_RESULT_SUCCESS) << "what runs is not stopped";
   EXPECT_EQ(zeEventDestroy(begun), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeEventPoolDestroy(begun_pool), ZE_RESULT_SUCCESS);
   EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);

@@ -399,6 +399,9 @@ TEST_F(FfmpegSource, AStalledStreamEndsInTheDeadlineAndCanGoOn) {
     }
   } while (frames <= 100 && tenon::Clock::now() - begin < 60s);
   EXPECT_GT(frames, 100u);
+  const auto last = tenon::Clock::now();
+  EXPECT_THROW(video.read(last + 300ms), Error);
+  EXPECT_LT(tenon::Clock::now() - last, 30s) << "its deadline, not that of the open";
   server.resume();
   while (video.read(tenon::Clock::now() + 60s)) ++frames;
   EXPECT_GT(frames, 390u) << "the same video goes on when the stream does";

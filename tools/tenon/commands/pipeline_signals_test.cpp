@@ -101,6 +101,7 @@ TEST_F(RunningPipeline, ATerminalShowsTheTableRedrawn) {
   tool.send(SIGINT);
   shown += tool.shown();
   ASSERT_TRUE(tool.ends_within(60s));
+  EXPECT_EQ(WEXITSTATUS(tool.status()), 130);
   EXPECT_THAT(shown, HasSubstr("\x1b[")) << "it moves the cursor";
   EXPECT_THAT(shown, HasSubstr("A\x1b[J"));
   const std::string last = shown.substr(shown.rfind("\x1b[J"));

@@ -2,6 +2,7 @@
 // For tests of the tool: a run of it that the test watches and ends.
 #pragma once
 
+#include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -60,13 +61,18 @@ class Running {
   }
   /// The status of waitpid(), when the process has ended.
   int status() const { return status_; }
-  /// All text that it writes to its terminal, or what it writes until this text is there.
+  /// All text that it writes to its terminal, or what it writes until this text is there; in both cases for a minute at most.
   std::string shown(const std::string& until = "") {
     std::string all;
     char part[4096];
-    for (ssize_t size = 0; (until.empty() || all.find(until) == std::string::npos) &&
-                           (size = ::read(terminal_.get(), part, sizeof part)) > 0;)
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while ((until.empty() || all.find(until) == std::string::npos) && std::chrono::steady_clock::now() < end) {
+      pollfd waiting{terminal_.get(), POLLIN, 0};
+      if (::poll(&waiting, 1, 100) == 0) continue;
+      const ssize_t size = ::read(terminal_.get(), part, sizeof part);
+      if (size <= 0) break;
       all.append(part, static_cast<std::size_t>(size));
+    }
     return all;
   }
 

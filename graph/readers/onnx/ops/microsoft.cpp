@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime's own domain, com.microsoft: fused layers, embeddings of few bits, arithmetic of 8-bit tensors. Attention is
-// in ops_attention.cpp; layers that are no fusion of others in ops_microsoft_layers.cpp, weights of few bits in
-// ops_weight_only.cpp and ops_experts.cpp.
+// in attention.cpp; layers that are no fusion of others in microsoft_layers.cpp, weights of few bits in
+// weight_only.cpp and experts.cpp.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {

@@ -233,7 +233,8 @@ TEST_F(GpuTiles, ProductsWithWeightsOfFewBits) {
       const Out first = outputs("MatMul", 0, {x, expanded(type, {40, 4, 32}, Zero::kOfGroups)}, turned)[0];
       const Out second = outputs("MatMul", 0, {x, expanded(type, {37, 128}, Zero::kNone)}, turned)[0];
       const Out third = outputs("MatMul", 0, {x, expanded(type, {24, 2, 64}, Zero::kOfAll)}, turned)[0];
-      judge_both({relu(first), second, third}, {x});
+      const Out small_groups = outputs("MatMul", 0, {x, expanded(type, {19, 8, 16}, Zero::kOfGroups)}, turned)[0];
+      judge_both({relu(first), second, third, small_groups}, {x});
     }
   }
   const auto x = parameter({2, 64});

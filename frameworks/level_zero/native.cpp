@@ -89,8 +89,9 @@ TENON_INLINE std::string last_words() {
     }
     const char* text = nullptr;
     if (ask(driver, &text) != ZE_RESULT_SUCCESS || !text || !*text) continue;
-    if (!words.empty()) return {};  // Two answers: one is about an older failure, and we cannot tell which.
-    words = std::string("; the driver says: ") + text;
+    // One of two answers is about an older failure; which one, drivers do not tell.
+    words += (words.empty() ? "; the driver says: " : "; another driver, of this or an earlier failure: ") +
+             std::string(text);
   }
   return words;
 }

@@ -71,7 +71,8 @@ constexpr Code code_of(ze_result_t result) {
   }
 }
 
-/// The drivers' description of this thread's last failed call, as "; the driver says: ..."; empty if they have none.
+/// The drivers' description of this thread's last failed call, as "; the driver says: ..."; those of each, where several have some; empty
+/// if they have none.
 std::string last_words();
 
 [[noreturn]] void fail(ze_result_t result, const char* call, const std::string& what);

@@ -34,12 +34,13 @@ def test_what_another_process_found_comes_with_its_frames(clip, tmp_path):
             end = time.monotonic() + 60
             while not os.path.exists(socket) and serving.poll() is None and time.monotonic() < end:
                 time.sleep(0.005)
-            frames = list(tn.open("ipc:" + socket))
+            # Frames that are kept would be waited for.
+            seen = [(frame.detections, frame.classifications) for frame in tn.open("ipc:" + socket)]
             assert serving.wait(60) == 0
         finally:
             serving.kill()  # Without a reader it would wait for ever.
-    assert len(frames) == 5
-    for frame in frames:
-        (found,) = frame.detections
+    assert len(seen) == 5
+    for detections, classifications in seen:
+        (found,) = detections
         assert (found.label, found.box, found.track_id) == ("cat", (1, 2, 30, 40), 7)
-        assert frame.classifications[0]["label"] == "indoor"
+        assert classifications[0]["label"] == "indoor"

@@ -377,7 +377,7 @@ TEST_F(Pipelines, StopAtOnceEndsAllElementsOnce) {
                       {"identity", "", {}, {}, QueueOptions{2}},
                       {"recording", "", {}, {}, QueueOptions{1}}}});
   pipeline.start();
-  while (pipeline.stats()[5].queued < 1) std::this_thread::sleep_for(1ms);
+  while (scene_.begun_writes < 1 || pipeline.stats()[5].queued < 1) std::this_thread::sleep_for(1ms);
   pipeline.stop(Clock::now());
   EXPECT_EQ(scene_.finished, 1);
   EXPECT_EQ(scene_.ends, scene_.opens) << "streams that were opened, and no others";

@@ -98,57 +98,41 @@ nb::dict detection_of(const metadata::Entry<metadata::Detection>& entry) {
   return dict;
 }
 
-nb::list detections_of(const Frame& frame) {
-  nb::list list;
-  if (const auto found = metadata::find(frame)) {
-    for (const auto& each : found->all<metadata::Detection>()) list.append(detection_of(each));
-  }
-  return list;
+nb::dict class_of(const metadata::Entry<metadata::Classification>& entry) {
+  nb::dict dict;
+  dict["parent"] = entry.parent;
+  dict["label"] = entry->label;
+  dict["label_id"] = entry->label_id;
+  dict["score"] = entry->score;
+  dict["model"] = entry->model;
+  return dict;
 }
 
-nb::list classes_of(const Frame& frame) {
-  nb::list list;
-  if (const auto found = metadata::find(frame)) {
-    for (const auto& each : found->all<metadata::Classification>()) {
-      nb::dict dict;
-      dict["parent"] = each.parent;
-      dict["label"] = each->label;
-      dict["label_id"] = each->label_id;
-      dict["score"] = each->score;
-      dict["model"] = each->model;
-      list.append(dict);
-    }
-  }
-  return list;
+nb::dict tensor_of(const metadata::Entry<metadata::TensorOutput>& entry) {
+  nb::dict dict;
+  dict["parent"] = entry.parent;
+  dict["name"] = entry->name;
+  dict["model"] = entry->model;
+  dict["format"] = entry->format;
+  dict["tensor"] = object_of(entry->tensor);
+  return dict;
 }
 
-nb::list tensors_of(const Frame& frame) {
-  nb::list list;
-  if (const auto found = metadata::find(frame)) {
-    for (const auto& each : found->all<metadata::TensorOutput>()) {
-      nb::dict dict;
-      dict["parent"] = each.parent;
-      dict["name"] = each->name;
-      dict["model"] = each->model;
-      dict["format"] = each->format;
-      dict["tensor"] = object_of(each->tensor);
-      list.append(dict);
-    }
-  }
-  return list;
+nb::dict mask_of(const metadata::Entry<metadata::Segmentation>& entry) {
+  nb::dict dict;
+  dict["parent"] = entry.parent;
+  dict["box"] = nb::make_tuple(entry->box.x1, entry->box.y1, entry->box.x2, entry->box.y2);
+  dict["labels"] = entry->labels;
+  dict["mask"] = object_of(entry->mask);
+  return dict;
 }
 
-nb::list masks_of(const Frame& frame) {
+/// All that is known of one kind, each as a dictionary.
+template <typename T, nb::dict (*kDictOf)(const metadata::Entry<T>&)>
+nb::list list_of(const Frame& frame) {
   nb::list list;
   if (const auto found = metadata::find(frame)) {
-    for (const auto& each : found->all<metadata::Segmentation>()) {
-      nb::dict dict;
-      dict["parent"] = each.parent;
-      dict["box"] = nb::make_tuple(each->box.x1, each->box.y1, each->box.x2, each->box.y2);
-      dict["labels"] = each->labels;
-      dict["mask"] = object_of(each->mask);
-      list.append(dict);
-    }
+    for (const auto& each : found->all<T>()) list.append(kDictOf(each));
   }
   return list;
 }
@@ -297,11 +281,11 @@ void add_planes(nb::class_<Frame>& frame) {
 }
 
 void add_metadata(nb::class_<Frame>& frame) {
-  frame.def_prop_ro("_detections", &detections_of)
-      .def_prop_ro("classifications", &classes_of,
+  frame.def_prop_ro("_detections", &list_of<metadata::Detection, detection_of>)
+      .def_prop_ro("classifications", &list_of<metadata::Classification, class_of>,
                    "Labels as dicts; parent 0 is the whole picture, else an object's id.")
-      .def_prop_ro("tensors", &tensors_of, "Outputs of models as dicts with a Tensor.")
-      .def_prop_ro("masks", &masks_of,
+      .def_prop_ro("tensors", &list_of<metadata::TensorOutput, tensor_of>, "Outputs of models as dicts with a Tensor.")
+      .def_prop_ro("masks", &list_of<metadata::Segmentation, mask_of>,
                    "Masks as dicts: parent 0 is the whole picture, else an object's id; box is the place in the "
                    "picture over which the cells of mask, a Tensor of u8 [h,w], lie. Cells are numbers of labels.")
       .def(

@@ -123,14 +123,7 @@ TEST(GstBranches, TheEndFollowsTheLastResult) {
   // The first branch has ended when the results come, and the other one's end does not come.
   Line line(source(10) + "t. ! queue ! tenonaggregate name=a max-delay-ms=60000" + kEnd +
             "t. ! queue ! identity sleep-time=20000 ! tenonmarking name=m ! a.");
-  const auto marking = line.element("m");
-  const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(marking.get(), "src"));
-  gst_pad_add_probe(
-      pad.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM,
-      [](GstPad*, GstPadProbeInfo* info, gpointer) {
-        return GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-      },
-      nullptr, nullptr);
+  line.lose_the_end_of("m");
   Arrived arrived(line);
   ASSERT_EQ(line.run(), "");
   const auto all = arrived.all();

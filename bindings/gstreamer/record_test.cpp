@@ -120,14 +120,7 @@ TEST_F(GstRecord, PicturesWithoutPacketsAreAnError) {
 TEST_F(GstRecord, PacketsThatNeverEndDoNotHoldTheEnd) {
   // The branch of packets stops in the middle, and its end does not come.
   Line line(GstRecord::line("path=" + path_of("{number}.mkv"), "valve name=v ! "));
-  const auto valve = line.element("v");
-  const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(valve.get(), "src"));
-  gst_pad_add_probe(
-      pad.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM,
-      [](GstPad*, GstPadProbeInfo* info, gpointer) {
-        return GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-      },
-      nullptr, nullptr);
+  line.lose_the_end_of("v");
   ASSERT_EQ(line.run(), "");
   line.to(GST_STATE_NULL);
   ASSERT_EQ(files().size(), 1u);

@@ -356,6 +356,17 @@ class Line {
   gs::ObjectPtr<GstElement> element(const char* name) const {
     return gs::ObjectPtr<GstElement>(gst_bin_get_by_name(GST_BIN(pipeline_.get()), name));
   }
+  /// The end of the stream goes no further than the element of that name.
+  void lose_the_end_of(const char* name) const {
+    const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(element(name).get(), "src"));
+    gst_pad_add_probe(
+        pad.get(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM,
+        [](GstPad*, GstPadProbeInfo* info, gpointer) {
+          return GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS ? GST_PAD_PROBE_DROP
+                                                                                 : GST_PAD_PROBE_OK;
+        },
+        nullptr, nullptr);
+  }
   /// Plays to the end. @return the error's text with its debug text, "" at the end of the stream, "late" after a minute.
   std::string run() {
     to(GST_STATE_PLAYING);

@@ -21,11 +21,13 @@
 #include <tenon/elements/mqtt/testing/broker.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/registry.hpp>
+#include <tenon/elements/testing/brokers.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
 namespace mqtt_test {
 
+using tenon_test::takes;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 using mqtt_testing::Broker;
@@ -44,26 +46,12 @@ class Mqtt : public ::testing::Test {
     spec.nodes = {{"test", "camera", {{"frames", frames}}}, {"mqtt", "out", more}};
     return spec;
   }
-  static bool takes(const Pipeline& pipeline, std::uint64_t frames) {
-    for (const auto end = Clock::now() + 30s; Clock::now() < end; std::this_thread::sleep_for(1ms))
-      if (pipeline.stats()[1].frames_in >= frames) return true;
-    return false;
-  }
-  /// What it says for lack of a broker. On a busy machine the time may be over before a connection was refused: then it gets more.
   static std::vector<Failure> failures_without_broker(int port, const char* frames,
                                                       std::map<std::string, std::string> more) {
-    std::vector<Failure> failures;
-    for (const char* const wait_s : {"0.3", "1.5", "8"}) {
+    return tenon_test::failures_without_broker([&](const char* wait_s) {
       more["wait_s"] = wait_s;
-      Pipeline pipeline(spec_for(port, frames, more));
-      const auto begin = Clock::now();
-      pipeline.start();
-      EXPECT_TRUE(pipeline.wait(Clock::now() + 100s));
-      EXPECT_LT(Clock::now() - begin, 60s);
-      failures = pipeline.failures();
-      if (failures.empty() || failures[0].message.find("Connection refused") != std::string::npos) break;
-    }
-    return failures;
+      return spec_for(port, frames, more);
+    });
   }
 };
 

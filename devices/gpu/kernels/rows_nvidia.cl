@@ -5,8 +5,8 @@
 // A_READ8(i), A_BATCH(batch), A_PLACE(m); of the right sides, EARLY_ROW(batch, n) and SECOND_EARLY_ROW(batch, n): where rows of numbers of BITS
 // bits begin (early_nvidia.cl). STORE_AT(value, batch, m, n).
 // HAS_SCALES: sums of a step are multiplied by GROUP_SCALE(n, k). Numbers are moved to be unsigned by FLIP, and lose ZERO_LOW, a pair of
-// 1024 and what they count from, or ZERO_HIGH, a pair of 64 and that, negative. HAS_ZEROS: sums lose GROUP_ZERO(n, k) times those
-// of the left side.
+// 1024 and what they count from, or ZERO_HIGH, a pair of 64 and that, negative. HAS_ZEROS: sums lose GROUP_ZERO(n, k) times the
+// sum of the left side's numbers.
 // AHEAD: so many of a warp's STEPS are on their way at any time, the first ones before the kernel waits for the one before it; all warps
 // have ALL_STEPS. The left side goes through local memory, staged[], since all warps read it.
 // HAS_NORM: as in matrix_rows.cl. HAS_GAIN: GAIN_READ8(k).

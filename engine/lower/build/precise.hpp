@@ -22,7 +22,7 @@ bool names_places(std::string_view type, std::size_t index);
 ///
 /// What makes such a value is marked, node by node, back to the nearest matrix product or convolution, that one
 /// included. What that one reads is not: its rounding is the network's noise, which bf16 accepts, and so the last layer
-/// of a classifier is f32, and all others are as fast as before. Normalisations, recurrences and attention end the walk,
+/// of a classifier is f32, and the layers before it are as fast as they were. Normalisations, recurrences and attention end the walk,
 /// too: behind them lie the many layers of a residual network. It goes into bodies of loops and branches, and out of them.
 ///
 /// Two kinds decide less. What a comparison chooses between itself and another (x > 0 ? x : a * x) is an activation, and

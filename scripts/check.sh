@@ -8,21 +8,22 @@ check() {
   source scripts/test.sh
   case "${1:-list}" in
     --all) setup all; export TENON_VARIANTS=all TENON_BASE=all
-           test_all; ci_steps; for part in "${PARTS[@]:1}"; do step "check $part" "check_${part//-/_}"; done ;;
+           test_all; ci_steps; for part in "${PARTS[@]:1}"; do check_part "$part"; done ;;
     list) echo "parts: ${PARTS[*]}; ./dev check PART, or ./dev check --all"; return 0 ;;
     *) [[ " ${PARTS[*]} " == *" $1 "* ]] || { echo "dev: no part '$1'; parts: ${PARTS[*]}"; return 2; }
-       setup all; step "check $1" "check_${1//-/_}" ;;
+       setup all; check_part "$1" ;;
   esac
   summarise || return 1
-  [ "$1" != --all ] || record_check
+  [ "$1" != --all ] || sed -i "s|^Sanitizers and VM ran whole: .*|Sanitizers and VM ran whole: $(date -u +%F), commit $(git rev-parse --short HEAD).|" docs/support.md
 }
 
-# docs/support.md says when the slow tier last ran, and on which commit.
-record_check() {
-  local line
-  for line in "Sanitizers and VM ran whole" "Last full check"; do
-    sed -i "s|^$line: .*|$line: $(date -u +%F), commit $(git rev-parse --short HEAD).|" docs/support.md
-  done
+# check_part PART: the table of docs/support.md says when each part last passed with nothing skipped, on which commit, and how long it took.
+check_part() {
+  local started=$SECONDS failed=$FAILED lines=${#SUMMARY[@]} commit
+  step "check $1" "check_${1//-/_}"
+  [ "$FAILED" = "$failed" ] && ! printf '%s\n' "${SUMMARY[@]:lines}" | grep -q '^skipped' || return 0
+  commit=$(git rev-parse --short HEAD)
+  sed -i "s/^| $1 | .*/| $1 | $(date -u +%F) | $commit | $(((SECONDS - started + 59) / 60)) |/" docs/support.md
 }
 
 # The first clang++ here that builds a program in C++20 with the given flags: an old one, or one without its sanitizers'

@@ -7,12 +7,14 @@
     headers.py BUILD         parses each header alone, as this build compiles the tests: slow
 """
 import json
+import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -67,14 +69,23 @@ def command(build, target):
 
 
 def each_alone(build):
-    for name in sorted(present()):
-        words, folder = command(build, "compat_dlstreamer_sycl_test" if "/sycl/" in name else "compat_dlstreamer_frameworks_test")
+    commands = {sycl: command(build, f"compat_dlstreamer_{'sycl' if sycl else 'frameworks'}_test") for sycl in (False, True)}
+
+    def why_not(name):
+        words, folder = commands["/sycl/" in name]
         if not words:
             print(f"skipped: {name}, whose test is not in this build")
-            continue
+            return None
         done = subprocess.run([*words, "-fsyntax-only", "-x", "c++", "-"], input=f"#include <{name}>\n", cwd=folder, capture_output=True, text=True)
-        if done.returncode:
-            yield f"{name} does not stand alone:\n{done.stderr[:2000]}"
+        return f"{name} does not stand alone:\n{done.stderr[:2000]}" if done.returncode else None
+
+    names = sorted(present())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for number, reason in enumerate(pool.map(why_not, names), 1):
+            if number % 20 == 0:
+                print(f"         {number} of {len(names)} headers", flush=True)
+            if reason:
+                yield reason
 
 
 def main():

@@ -4,10 +4,15 @@
 # an installation); what needs SYCL's headers, which take long; each header alone.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
+part() { printf '%5d s  %s\n' $SECONDS "$*"; }
 openvino=$(find -L "$here/../../build/venv" -name OpenVINOConfig.cmake | head -1)
+part "a project with the document's lines"
 sh "$here/consumer/build.sh" cmake "$(readlink -f "$1")/cmake/compat/dlstreamer/pkgconfig" ${openvino:+"$(dirname "$openvino")"}
 if cmake --build "$1" --target help | grep -q 'compat_dlstreamer_sycl_test'; then
+  part "what needs SYCL"
   cmake --build "$1" --target compat_dlstreamer_sycl_test
   OCL_ICD_VENDORS=$(find -L "$here/../../build/venv-sycl" -name libintelocl.so | head -1) "$1/tests/compat_dlstreamer_sycl_test"
 fi
+part "each header alone"
 python3 "$here/headers.py" "$1"
+part "compat/dlstreamer: all as expected"

@@ -9,6 +9,7 @@ build=$(readlink -f "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TENON_DEVICE_PATH="$build/lib"
+part() { printf '%5d s  %s\n' $SECONDS "$*"; }
 wheel=$(find -L "$here/../../build/venv" -path '*/openvino/include/openvino/openvino.hpp' -print -quit 2>/dev/null || true)
 [ -z "$wheel" ] || wheel=$(dirname "$(dirname "$(dirname "$wheel")")")
 # The original's programs; those for remote tensors run on its GPU plugin over Intel's runtime for CPUs behind the layer, and on its NPU plugin over
@@ -47,14 +48,32 @@ if [ "${2:-}" = --write ]; then
   done
   exit 0
 fi
+part "a project with the original's lines"
 sh "$here/consumer/build.sh" cmake "$build/cmake/compat/openvino/package"
 ours=(-Dov=tenon_ov -I"$here/include" -I"$build/generated/compat_openvino")
-for header in $(cd "$here/include" && find openvino -name '*.hpp') $(cd "$build/generated/compat_openvino" && find openvino/runtime openvino/op/ops.hpp openvino/opsets -name '*.hpp'); do
-  [[ $header == */dx.hpp ]] && continue  # Refuses other systems than Windows.
-  echo "#include <$header>" | c++ -std=c++17 -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]}" -x c++ - || { echo "$header does not stand alone"; exit 1; }
-done
-# All of them, in both orders, for what programs are compiled with; each of two sources has them.
+strict=(-std=c++17 -Wall -Wextra -Wpedantic -Werror "${ours[@]}")
+# dx.hpp refuses other systems than Windows.
 headers=$( (cd "$here/include" && find openvino -name '*.hpp'; cd "$build/generated/compat_openvino" && find openvino -name '*.hpp') | grep -v /dx.hpp | sort)
+part "each of $(wc -l <<<"$headers") headers alone"
+# A header that begins by including one of these is alone behind it, too, so those two are compiled once.
+for first in openvino/op/util/make.hpp openvino/op/ops.hpp; do
+  mkdir -p "$work/$first"
+  echo "#include <$first>" >"$work/$first/begin.hpp"
+  c++ "${strict[@]}" -x c++-header "$work/$first/begin.hpp"
+done
+alone() {  # WORK INCLUDE GENERATED HEADER COMPILER...
+  local work=$1 roots=("$2" "$3") header=$4 root first begin=()
+  for root in "${roots[@]}"; do [ ! -e "$root/$header" ] || first=$(grep -m1 '^#include' "$root/$header" | tr -d '"' || true); done
+  first=${first#\#include }
+  [ ! -e "$work/$first/begin.hpp" ] || begin=(-include "$work/$first/begin.hpp")
+  echo "#include <$header>" | "${@:5}" "${begin[@]}" -fsyntax-only -x c++ - || { echo "$header does not stand alone" >&2; return 1; }
+  echo
+}
+export -f alone
+xargs -P "$(nproc)" -I{} bash -c 'alone "$@"' _ "$work" "$here/include" "$build/generated/compat_openvino" {} c++ "${strict[@]}" <<<"$headers" |
+  awk 'NR % 100 == 0 { print "         " NR; fflush() }'
+part "all headers together, by each compiler"
+# In both orders, for what programs are compiled with; each of two sources has them.
 tac <<<"$headers" | sed 's/.*/#include <&>/' >"$work/second.cpp"
 { sed 's/.*/#include <&>/' <<<"$headers"; echo 'int main() { return ov::Dimension(0).get_length(); }'; } >"$work/first.cpp"
 for compiler in "c++ -std=c++17" "c++ -std=c++20" "clang++ -std=c++17" "clang++ -std=c++20"; do
@@ -62,11 +81,13 @@ for compiler in "c++ -std=c++17" "c++ -std=c++20" "clang++ -std=c++17" "clang++ 
   $compiler -Wall -Wextra -Wpedantic -Wshadow -Woverloaded-virtual -Werror "${ours[@]}" "$work/first.cpp" "$work/second.cpp" -o "$work/headers" \
     "$build/lib/libtenon_openvino_api.so" -lOpenCL -Wl,-rpath,"$build/lib" && "$work/headers" || { echo "the headers do not compile with $compiler"; exit 1; }
 done
+part "each header of C alone"
 for header in $(cd "$here/include" && find openvino/c -name '*.h') $(cd "$build/generated/compat_openvino" && find openvino/c -name '*.h'); do
   for language in "c -std=c99" "c++ -std=c++17"; do
     printf '#include <%s>\ntypedef int any;\n' "$header" | cc -x $language -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]:1}" - || { echo "$header does not stand alone"; exit 1; }
   done
 done
+part "what is refused, and C beside C++"
 mkdir "$work/wanted"
 echo 'cmake_minimum_required(VERSION 3.16)
 project(wanted CXX)
@@ -82,11 +103,15 @@ if [ -z "$wheel" ]; then
   echo "skipped: no OpenVINO in build/venv, ./dev test installs it"
   exit 0
 fi
+part "the page of headers, and names of tenon migrate"
 python3 "$here/headers.py" "$build/generated/compat_openvino" "$wheel/include"
 names="$here/../../tools/tenon/migrate/names_test.sh"
 [ ! -e "$names" ] || sh "$names" python3 c++ "$build/generated" "$wheel/include"
+part "programs, compiled for the original"
 build_originals
+part "programs, on the original"
 "$work/original" "$here/programs/expected.txt"
+part "programs in C, compiled for the original and on it"
 real_c=$(echo "$wheel"/libs/libopenvino_c.so.*)
 table="$build/generated/compat_openvino_c"
 python3 "$here/c/generate.py" --compare "$wheel/include/openvino/c"
@@ -96,10 +121,13 @@ cc -std=c99 -O0 -Wall -Werror -isystem "$wheel/include" "$table/use.c" -o "$work
 cc -std=c99 -O0 -isystem "$wheel/include" "$here"/c/programs/*.c -o "$work/original_c" "$real_c" -Wl,-rpath,"$wheel/libs"
 "$work/original_c" "$here/c/programs/expected.txt"
 cc -std=c99 -O0 -isystem "$wheel/include" "$here/c/remote.c" -o "$work/remote_c" "$real_c" -lOpenCL -Wl,-rpath,"$wheel/libs"
+part "remote tensors, on the original's GPU"
 on_gpu "$work/remote" gpu "$here/remote/gpu.txt"
 on_gpu "$work/remote_c" gpu
+part "remote tensors, on the original's NPU"
 on_npu "$work/remote" npu "$here/remote/npu.txt"
 on_npu "$work/remote_c" npu
+part "both libraries in one process"
 # The same binary, compiled for the original, on Tenon.
 LD_LIBRARY_PATH="$build/lib/tenon/openvino" "$work/original_c" "$here/c/programs/expected.txt"
 # Both C libraries in one process, in both orders.
@@ -155,4 +183,4 @@ for libraries in "$real $build/lib/libtenon_openvino_api.so" "$build/lib/libteno
   c++ "$work/both.cpp" "$work/original.o" "$work/tenons.o" -o "$work/both" $libraries -Wl,-rpath,"$wheel/libs:$build/lib"
   "$work/both" $([ ! -e "$build/lib/libtenon_device_openvino.so" ] || echo behind)
 done
-echo "compat/openvino: all as expected"
+part "compat/openvino: all as expected"

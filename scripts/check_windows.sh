@@ -3,7 +3,7 @@
 # ./dev check windows: what is built for Windows, cross-compiled by MinGW-w64 and tested under Wine with a display of its own (Xvfb), where
 # Direct3D 11 works on Mesa. Sourced by scripts/check.sh. Its fast part is core, frameworks and the GPU device over PoCL: at most 15 minutes on two
 # idle cores, with packages installed. With TENON_VARIANTS=all, as in ./dev check --all, the rest too, and each test of the GPU device instead of
-# today's quarter. TENON_WINDOWS_TARGETS names targets to build and test instead.
+# today's eighth. TENON_WINDOWS_TARGETS names targets to build and test instead.
 
 PACKAGES_WINDOWS=(g++-mingw-w64-x86-64-posix wine64 xvfb xauth googletest libgl1-mesa-dri nlohmann-json3-dev libxxhash-dev opencl-c-headers pocl-opencl-icd
   cmake ninja-build pkg-config)
@@ -81,16 +81,32 @@ windows_display() {
 # windows_build TARGETS...: goes on behind what fails, so that one run shows all of it.
 windows_build() {
   # Compiled quickly, as CI does it: what Wine runs is asked whether it is right.
-  TENON_QUICK=ON cmake --preset windows >build/windows.log 2>&1 || { tail -20 build/windows.log; return 1; }
-  cmake --build build/windows -j "$(nproc)" --target "$@" -- -k 0 >>build/windows.log 2>&1 ||
-    { grep -A5 -E 'error|undefined|FAILED' build/windows.log | head -60; return 1; }
+  local -x TENON_QUICK=ON
+  configure windows && build windows "$@" -- -k 0
+}
+
+# Reads what a test prints, and says every 30 s how far it is, also while one takes long.
+windows_progress() {
+  local line total="?" ended=0 at="" said=$SECONDS code
+  while true; do
+    code=0; IFS= read -r -t 10 line || code=$?
+    if [ "$code" = 0 ]; then
+      case "$line" in
+        "[==========] Running "*) total=${line#*Running }; total=${total%% *} ;;
+        "[ RUN "*) at=${line#*] }; at=${at%$'\r'} ;;
+        "[       OK ]"*" ms)"* | "[  FAILED  ]"*" ms)"* | "[  SKIPPED ]"*" ms)"*) ended=$((ended + 1)) ;;
+      esac
+    elif [ "$code" -le 128 ]; then break; fi  # Above 128: the read only timed out.
+    if [ $((SECONDS - said)) -ge 30 ]; then said=$SECONDS; echo "    $ended of $total, at $at"; fi
+  done
 }
 
 # windows_test NAME: runs it, and prints the counts of its tests. False where one failed, it did not end, or none passed.
 windows_test() {
   local name=$1 log=build/windows-$1.log began=$SECONDS code=0 limit=${TENON_WINDOWS_TIMEOUT:-900} passed
   # shellcheck disable=SC2046  # Settings, one a word.
-  env $(kernel_options build/windows) timeout -k 10 "$limit" scripts/windows_run.sh "build/windows/tests/$name.exe" >"$log" 2>&1 || code=$?
+  (set -o pipefail; env $(kernel_options build/windows) timeout -k 10 "$limit" scripts/windows_run.sh "build/windows/tests/$name.exe" 2>&1 |
+    tee "$log" | windows_progress) || code=$?
   sed -i 's/\r$//' "$log"
   windows_count() { sed -nE "s/^\[ +$1 +\] ([0-9]+) tests?.*/\1/p" "$log" | head -1; }
   passed=$(windows_count PASSED)
@@ -103,10 +119,10 @@ windows_test() {
 }
 
 check_windows() {
-  local targets test failed=0 began=$SECONDS quarter
-  quarter=$(quarter_of_today)
+  local targets test failed=0 began=$SECONDS eighth
+  eighth=$(share_of_today)
   targets=("${WINDOWS_FAST[@]}")
-  [ "$quarter" != all ] || targets+=("${WINDOWS_REST[@]}")
+  [ "$eighth" != all ] || targets+=("${WINDOWS_REST[@]}")
   [ -z "${TENON_WINDOWS_TARGETS:-}" ] || read -r -a targets <<<"$TENON_WINDOWS_TARGETS"
   apt_install "${PACKAGES_WINDOWS[@]}" && windows_root || return 1
   echo "packages and libraries: $((SECONDS - began)) s"
@@ -116,7 +132,7 @@ check_windows() {
   # As ctest would set them; paths of Linux are on drive Z.
   local lib="Z:$PWD/build/windows/lib" tests="Z:$PWD/build/windows/tests"
   export TENON_SOURCE_DIR="Z:$PWD" TENON_STATE_MODULES="$tests/libtenon_state_module_1.dll;$tests/libtenon_state_module_2.dll"
-  export TENON_DEVICE_PATH="$lib;$lib/examples" TENON_QUARTER="${quarter/all/}"
+  export TENON_DEVICE_PATH="$lib;$lib/examples" TENON_EIGHTH="${eighth/all/}"
   began=$SECONDS
   windows_display || return 1
   # Makes Wine's folder, which takes a while, and names the version that the guide speaks of.

@@ -394,23 +394,12 @@ std::optional<Refusal> CompiledModel::refuses_output(std::size_t, const Tensor& 
 
 Requirements CompiledModel::requirements() const { return gpu_->context()->requirements(); }
 
-Tensor CompiledModel::allocate(element::Type type, const Shape& shape) const {
-  const auto size = checked_size_bytes(type, shape);
-  // Where the device has memory of its own, host memory is what users fill, and it is moved at every inference.
-  if (!size || *size == 0 || gpu_->native().coherency != opencl::Coherency::kStanding) return Tensor(type, shape);
-  Requirements wanted = requirements();
-  wanted.size_bytes = *size;
-  Tensor made(TensorInfo{type, shape, {}}, gpu_->context()->allocate(wanted));
-  gpu_->count_memory(opencl::buffer(made), *size);
-  return made;
-}
-
 Tensor CompiledModel::allocate_input(std::size_t index, const Shape& shape) const {
-  return allocate(ports().inputs.at(index).get_element_type(), shape);
+  return gpu_->make_host_tensor(ports().inputs.at(index).get_element_type(), shape);
 }
 
 Tensor CompiledModel::allocate_output(std::size_t index, const Shape& shape) const {
-  return allocate(ports().outputs.at(index).get_element_type(), shape);
+  return gpu_->make_host_tensor(ports().outputs.at(index).get_element_type(), shape);
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -95,7 +95,6 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
  private:
   /// Makes the plan for images before the first one comes, for a model whose maker said that its inputs are images.
   void plan_surfaces();
-  Tensor allocate(element::Type type, const Shape& shape) const;
   std::shared_ptr<const LaunchPlan> make_plan(const std::shared_ptr<const Model>& model, bool is_special,
                                               const std::vector<InputForm>& forms);
   /// With programs and constants. @param before  Its programs are known; null: none.

@@ -11,6 +11,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/requirements.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -104,6 +105,21 @@ std::shared_ptr<const DeviceBuffer> Gpu::make_buffer(std::size_t bytes, const vo
   }
   count_memory(made->buffer.get(), made->size_bytes);
   return made;
+}
+
+Tensor Gpu::make_host_tensor(element::Type type, const Shape& shape) const {
+  const auto size = checked_size_bytes(type, shape);
+  // A device with memory of its own gets what users fill moved at every inference.
+  if (!size || *size == 0 || native_->coherency != opencl::Coherency::kStanding) return Tensor(type, shape);
+  Requirements wanted = context_->requirements();
+  wanted.size_bytes = *size;
+  if (context_.as<opencl::BufferContext>()->gives_host_memory()) {
+    Tensor made(TensorInfo{type, shape, {}}, context_->allocate(wanted));
+    count_memory(opencl::buffer(made), *size);
+    return made;
+  }
+  // The platform does not say when a buffer is gone, so the memory is the host's, which the device takes as it does users' own.
+  return Tensor(TensorInfo{type, shape, {}}, host_context()->allocate(wanted));
 }
 
 std::shared_ptr<Twin> Gpu::use_twin(std::string* why) const {

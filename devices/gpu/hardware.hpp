@@ -14,6 +14,7 @@
 #include <tenon/core/context.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/native.hpp>
 #include <tenon/devices/gpu/plan/command_buffer.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
@@ -64,6 +65,8 @@ class Gpu {
   /// @param use  For the twin. @errors kResourceExhausted; those of native calls.
   std::shared_ptr<const DeviceBuffer> make_buffer(std::size_t bytes, const void* from, const char* what,
                                                   TwinUse use = TwinUse::kOwn) const;
+  /// A tensor that users fill and read: the device's where it has the host's memory.
+  Tensor make_host_tensor(element::Type type, const Shape& shape) const;
   /// As many bytes, and half as many more if the device allocates so much at once: for what grows step by step.
   std::size_t with_room(std::size_t bytes) const {
     const std::size_t most = native().device.max_allocation;

@@ -86,6 +86,27 @@ std::vector<float> get(const Tensor& tensor, bool is_remote) {
   return {copy.data<float>(), copy.data<float>() + copy.element_count()};
 }
 
+TEST_F(Gpu, TensorsOfRequestsHaveHostAddresses) {
+  CompiledModel compiled = core.compile_model(line_model(), "GPU");
+  InferRequest request = compiled.create_infer_request();
+  const auto check = [&](Tensor x, Tensor y) {
+    ASSERT_TRUE(x.is_host_addressable());
+    ASSERT_TRUE(y.is_host_addressable());
+    std::iota(x.data<float>(), x.data<float>() + kCount, 0.0f);
+    request.set_tensor("x", x);
+    request.set_tensor("y", y);
+    request.infer();
+    for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(y.data<float>()[i], 2 * static_cast<float>(i) + 1);
+  };
+  check(request.get_tensor("x"), request.get_tensor("y"));
+  RemoteContext context = compiled.get_context();
+  const auto made = [&] { return context.create_host_tensor(element::f32, Shape{kCount}); };
+  check(made(), made());
+  const auto total = request.ledger().total();
+  if (opencl::coherency(opencl::make_context(app.device)) == opencl::Coherency::kStanding)
+    EXPECT_EQ(total.copied + total.transferred, 0u);
+}
+
 TEST_F(Gpu, OneMemoryIsInputAndOutput) {
   ClContext context(core);
   std::vector<float> values((kSide + 1) * kSide);

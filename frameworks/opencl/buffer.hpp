@@ -133,6 +133,8 @@ class BufferContext final : public FacetContext {
   Ref<Memory> allocate(const Requirements& wanted) override;
   void read(const Tensor& tensor, std::span<std::byte> out) const override;
   void write(const Tensor& tensor, std::span<const std::byte> in) const override;
+  /// What it allocates has a host address.
+  bool gives_host_memory() const { return native().coherency == Coherency::kStanding && native().tells_of_release; }
 
   /// Memory over a buffer; takes over its reference.
   Ref<Memory> over(detail::Handle<cl_mem> buffer, std::size_t size, void* host, cl_mem_flags flags,
@@ -142,8 +144,6 @@ class BufferContext final : public FacetContext {
   Context sibling(std::size_t slot, const std::function<Context(const Ref<detail::Native>&, const std::string&)>& make);
 
  private:
-  /// What it allocates has a host address.
-  bool gives_host_memory() const { return native().coherency == Coherency::kStanding && native().tells_of_release; }
   Ref<Memory> allocate_on_host(std::size_t size, const Requirements& wanted);
 
   std::mutex mutex_;

@@ -427,11 +427,7 @@ Tensor GpuContext::surface(element::Type type, const Shape& shape, const AnyMap&
 }
 
 Tensor GpuContext::create_host_tensor(element::Type type, const Shape& shape) {
-  const auto size = checked_size_bytes(type, shape);
-  if (!size || *size == 0 || gpu_->native().coherency != opencl::Coherency::kStanding) return Tensor(type, shape);
-  Requirements wanted = gpu_->context()->requirements();
-  wanted.size_bytes = *size;
-  return Tensor(TensorInfo{type, shape, {}}, gpu_->context()->allocate(wanted));
+  return gpu_->make_host_tensor(type, shape);
 }
 
 std::shared_ptr<GpuContext> make_context(const AnyMap& params) {

@@ -17,6 +17,7 @@
 //   cuda      the device is a GPU, the first one of frameworks/cuda's stand-in: it has that UUID, memory of its own, and programs whose binaries
 //             the stand-in takes
 //   holds     it takes the descriptor over, and closes it with the buffer, as NVIDIA's driver does
+//   silent    it refuses callbacks, as Wine's does, so it does not say when a buffer is gone
 //   blocks    acquiring and releasing wait on the host for their events, and for what is in their queue, as with that driver, whose
 //             extension it names; the process ends when that takes long
 #include <tenon/frameworks/opencl/testing/layer.hpp>
@@ -487,9 +488,20 @@ cl_int CL_API_CALL get_event_info(cl_event event, cl_event_info key, size_t size
   return status;
 }
 
+cl_int CL_API_CALL refuse_memory_callback(cl_mem, void(CL_CALLBACK*)(cl_mem, void*), void*) {
+  return CL_INVALID_OPERATION;
+}
+cl_int CL_API_CALL refuse_event_callback(cl_event, cl_int, void(CL_CALLBACK*)(cl_event, cl_int, void*), void*) {
+  return CL_INVALID_OPERATION;
+}
+
 }  // namespace
 
 void layer::install() {
+  if (asked_for("silent")) {
+    table.clSetMemObjectDestructorCallback = refuse_memory_callback;
+    table.clSetEventCallback = refuse_event_callback;
+  }
   table.clGetDeviceInfo = get_device_info;
   table.clCreateContext = create_context;
   table.clCreateBuffer = create_buffer;

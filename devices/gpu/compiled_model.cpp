@@ -181,6 +181,9 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(key_cache_precision, keys);
   table_.add_constant(value_cache_precision, values);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
+  table_.add_constant(device::id, gpu_->id());
+  for (const auto& [name, value] : config_.wishes)
+    table_.add(PropertyName(name, PropertyMutability::RO), [value = value] { return value; });
   table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
 }
 

@@ -416,6 +416,11 @@ void settings(ov::Core& core) {
        compiled.get_property(ov::num_streams), ' ', compiled.get_property(ov::hint::num_requests), ' ',
        compiled.get_property(ov::execution_devices).at(0), ' ', compiled.get_property(ov::model_name), ' ',
        compiled.get_property(ov::optimal_number_of_infer_requests) >= 1);
+  print_known(compiled.get_property(ov::supported_properties),
+              {"DEVICE_ID", "GPU_HOST_TASK_PRIORITY", "GPU_ENABLE_LOOP_UNROLLING", "GPU_DISABLE_WINOGRAD_CONVOLUTION",
+               "DYNAMIC_QUANTIZATION_GROUP_SIZE", "ACTIVATIONS_SCALE_FACTOR", "OFFLOAD_RATIO", "ENABLE_CPU_PINNING"});
+  line(compiled.get_property(ov::intel_gpu::hint::host_task_priority), ' ',
+       compiled.get_property(ov::intel_gpu::enable_loop_unrolling), ' ', compiled.get_property(ov::device::id));
   refused("a throttle that is none", [&] { core.set_property("GPU", {{"GPU_QUEUE_THROTTLE", "FULL"}}); });
   refused(
       "no such key", [&] { core.get_property("GPU", "NO_SUCH_KEY"); }, "NO_SUCH_KEY");

@@ -206,6 +206,7 @@ Any Core::get_property(const std::string& device_name, const std::string& name, 
     const DeviceName wanted(device_name);
     const auto device = impl_->device(wanted, &with_id);
     if (cache::is_cache_property(name)) return cache::value_of(impl_->split(wanted, {}).cache, name);
+    if (wanted.runs_on_all && name == device::full_name) return Any(std::string("MULTI"));  // AUTO under that name.
     return device->get_property(name, with_id);
   }
   if (cache::is_cache_property(name)) {

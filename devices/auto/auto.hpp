@@ -43,6 +43,8 @@ struct Config {
   std::map<std::string, unsigned> utilization_threshold;
   intel_auto::PerfCurveTable perf_curves;
   std::string low_power_device;
+  /// Settings of the device, which every member gets.
+  AnyMap members;
 
   /// Devices of one name are alike: none of them waits until another has its share.
   bool takes_turns() const {
@@ -60,6 +62,28 @@ struct Config {
     table.add_value(intel_auto::devices_utilization_threshold, utilization_threshold);
     table.add_value(intel_auto::perf_curve_table, perf_curves);
     table.add_value(intel_auto::low_power_device, low_power_device);
+    add_for_members(table, enable_profiling, false);
+    add_for_members(table, hint::num_requests, 0U);
+    add_for_members(table, hint::execution_mode, hint::ExecutionMode::PERFORMANCE);
+    add_for_members(table, log::level, log::Level::NO);
+  }
+
+  /// A setting for the members; `unset` where there is none.
+  template <typename T>
+  Any setting(const Property<T>& property, T unset) const {
+    const auto given = members.find(property.name());
+    return given == members.end() ? Any(unset) : given->second;
+  }
+
+ private:
+  template <typename T>
+  void add_for_members(PropertyTable& table, const Property<T>& property, T unset) {
+    table.add(
+        property, [this, property, unset] { return setting(property, unset); },
+        [this, property](const Any& given, bool apply) {
+          T parsed = given.as<T>();
+          if (apply) members[property.name()] = Any(std::move(parsed));
+        });
   }
 };
 

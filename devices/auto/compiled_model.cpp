@@ -176,8 +176,20 @@ AutoModel::AutoModel(const Model& model, std::vector<std::shared_ptr<Choice>> ch
              [config] { return Any(config.priority); });
   table_.add(PropertyName(hint::performance_mode.name(), PropertyMutability::RO),
              [config] { return Any(config.mode); });
+  table_.add(PropertyName(intel_auto::schedule_policy.name(), PropertyMutability::RO),
+             [config] { return Any(config.policy); });
   table_.add(PropertyName(auto_device::spreads_throughput.name(), PropertyMutability::RO),
              [config] { return Any(config.spreads_throughput); });
+  table_.add(PropertyName(enable_profiling.name(), PropertyMutability::RO),
+             [config] { return config.setting(enable_profiling, false); });
+  table_.add(PropertyName(device::properties.name(), PropertyMutability::RO), [this] {
+    AnyMap all;
+    for (const auto& choice : choices_) {
+      const auto now = choice->current();
+      all[now->device] = readable_properties(now->model);
+    }
+    return Any(all);
+  });
 }
 
 std::vector<std::string> AutoModel::execution() const {
@@ -231,12 +243,6 @@ Requirements AutoModel::requirements() const {
 
 Any AutoModel::get_property(const std::string& name) const {
   if (table_.has(name)) return table_.get(name);
-  if (name == supported_properties) {
-    auto names = table_.names();
-    for (const PropertyName& more : choices_.front()->current()->model.get_property(supported_properties))
-      if (std::find(names.begin(), names.end(), more) == names.end()) names.push_back(more);
-    return Any(names);
-  }
   return choices_.front()->current()->model.get_property(name);
 }
 

@@ -2,6 +2,7 @@
 // The AUTO device: ordered candidates, and their properties.
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include <tenon/devices/auto/auto.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -15,6 +16,14 @@ bool is_host_cpu(const DeviceHost& host, const std::string& device) {
   try {
     const auto names = host.get_property(device, device::capabilities.name()).as<std::vector<std::string>>();
     return std::find(names.begin(), names.end(), device::capability::HOST_CPU) != names.end();
+  } catch (const Error&) {  // Not available: compile_model() reports it.
+    return false;
+  }
+}
+
+bool takes(const DeviceHost& host, const std::string& device, const std::string& key) {
+  try {
+    return takes_property(host, device, key);
   } catch (const Error&) {  // Not available: compile_model() reports it.
     return false;
   }
@@ -35,7 +44,7 @@ class AutoDevice final : public Device {
     config_.declare(table_);
     table_.add_constant(available_devices, std::vector<std::string>{""});
     table_.add_constant(device::full_name, std::string(kName));
-    table_.add_constant(device::capabilities, std::vector<std::string>{});
+    table_.add(PropertyName(device::capabilities.name(), PropertyMutability::RO), [this] { return capabilities(); });
   }
   std::string name() const override { return kName; }
   bool is_composite() const override { return true; }
@@ -50,6 +59,12 @@ class AutoDevice final : public Device {
     // The background thread compiles it later, and the caller may change its own.
     const std::shared_ptr<const Model> model = given->clone();
     const auto candidates = occupancy_->order(candidates_of(*host, config), config.priority);
+    if (config.priorities.empty())
+      for (const std::string& device : candidates) config.priorities += (config.priorities.empty() ? "" : ",") + device;
+    // A setting of the device's, unlike one of this call, need not be known to any of them.
+    for (const auto& [key, value] : config.members)
+      if (std::any_of(candidates.begin(), candidates.end(), [&](const auto& each) { return takes(*host, each, key); }))
+        rest.emplace(key, value);
     const auto choice = [&](std::vector<std::string> devices) {
       return std::make_shared<Choice>(host, model, std::move(devices), rest, config, occupancy_);
     };
@@ -123,6 +138,22 @@ class AutoDevice final : public Device {
     throw Error(Code::kFailedPrecondition, "AUTO: the Core of this device was destroyed");
   }
 
+  /// What any of the devices can; that a model can be exported is none of AUTO's.
+  Any capabilities() const {
+    const auto host = this->host();
+    std::set<std::string> all;
+    for (const std::string& device : host->available_devices()) {
+      try {
+        const auto names = host->get_property(device, device::capabilities.name()).as<std::vector<std::string>>();
+        all.insert(names.begin(), names.end());
+      } catch (const Error&) {  // It is not available any more.
+      }
+    }
+    all.erase(device::capability::EXPORT_IMPORT);
+    all.erase(device::capability::HOST_CPU);
+    return Any(std::vector<std::string>(all.begin(), all.end()));
+  }
+
   /// Separates AUTO's own properties from those for its devices.
   void read(const AnyMap& properties, Config& config, AnyMap& rest) const {
     {
@@ -134,6 +165,8 @@ class AutoDevice final : public Device {
     AnyMap own;
     for (const auto& [key, value] : properties) (table.has(key) ? own : rest)[key] = value;
     table.set(own);
+    for (const auto& [key, value] : config.members)
+      if (own.count(key) > 0) rest[key] = value;
     const auto given = [&](const auto& property) { return own.count(property.name()) > 0; };
     // Pass hints on to the devices, as properties that they know.
     if (given(hint::performance_mode))

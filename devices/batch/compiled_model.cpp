@@ -167,12 +167,6 @@ std::unique_ptr<InferRequestImpl> BatchModel::create_request() { return std::mak
 
 Any BatchModel::get_property(const std::string& name) const {
   if (table_.has(name)) return table_.get(name);
-  if (name == supported_properties) {
-    auto names = table_.names();
-    for (const PropertyName& more : batched_.model.get_property(supported_properties))
-      if (std::find(names.begin(), names.end(), more) == names.end()) names.push_back(more);
-    return Any(names);
-  }
   return batched_.model.get_property(name);
 }
 

@@ -262,6 +262,12 @@ CompiledModel::CompiledModel(Ports ports, std::string name, Partition partition,
   table_.add_constant(model_name, name_);
   table_.add_constant(optimal_number_of_infer_requests, requests);
   table_.add_constant(execution_devices, devices);
+  table_.add(PropertyName(device::properties.name(), PropertyMutability::RO), [this] {
+    AnyMap all;
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      all.emplace(partition_.parts[i].device, readable_properties(parts_[i].model));
+    return Any(all);
+  });
   table_.add(PropertyName(device::priorities.name(), PropertyMutability::RO), [priorities] { return Any(priorities); });
   table_.add(PropertyName("HETERO_NUMBER_OF_SUBMODELS", PropertyMutability::RO),
              [count = parts_.size()] { return Any(count); });  // Under OpenVINO's name.

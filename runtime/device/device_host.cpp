@@ -20,6 +20,12 @@ void run_member(InferRequest& request, const Inference& inference) {
   state.wait();
 }
 
+AnyMap readable_properties(const CompiledModel& model) {
+  AnyMap all;
+  for (const PropertyName& name : model.get_property(supported_properties)) all[name] = model.get_property(name);
+  return all;
+}
+
 std::vector<std::string> split_devices(const std::string& text) {
   std::vector<std::string> names;
   std::string name;
@@ -34,25 +40,26 @@ std::vector<std::string> split_devices(const std::string& text) {
   return names;
 }
 
+bool takes_property(const DeviceHost& host, const std::string& device, const std::string& key) {
+  const auto all = host.get_property(device, supported_properties.name()).as<std::vector<PropertyName>>();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const PropertyName& name) { return name == key && name.is_mutable(); });
+}
+
 AnyMap properties_for(const DeviceHost& host, const std::string& member, const std::vector<std::string>& members,
                       const AnyMap& properties) {
   const std::string nested = device::properties.name();
-  const auto knows = [&](const std::string& device, const std::string& key) {
-    const auto all = host.get_property(device, supported_properties.name()).as<std::vector<PropertyName>>();
-    return std::any_of(all.begin(), all.end(),
-                       [&](const PropertyName& name) { return name == key && name.is_mutable(); });
-  };
   AnyMap mine;
   for (const auto& [key, value] : properties) {
     // The runtime itself applies DEVICE_PROPERTIES to the member.
     if (key == zero_copy || cache::is_cache_property(key) || key.compare(0, nested.size(), nested) == 0 ||
-        knows(member, key)) {
+        takes_property(host, member, key)) {
       mine[key] = value;
       continue;
     }
     const bool known = std::any_of(members.begin(), members.end(), [&](const auto& other) {
       try {
-        return knows(other, key);
+        return takes_property(host, other, key);
       } catch (const Error& error) {
         // The property may be meant for a device that is missing and replaced by others.
         if (error.code() != Code::kUnavailable) throw;

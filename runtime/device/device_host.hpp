@@ -45,8 +45,14 @@ class TENON_API DeviceHost {
 /// @errors as InferRequest::infer().
 TENON_API void run_member(InferRequest& request, const Inference& inference);
 
+/// All properties of a compiled model: what DEVICE_PROPERTIES of a model over devices has of each.
+TENON_API AnyMap readable_properties(const CompiledModel& model);
+
 /// The names in "GPU,CPU", in order; white space and empty ones are left out.
 TENON_API std::vector<std::string> split_devices(const std::string& text);
+
+/// Whether the device lists the property as writable. @errors as Core::get_property()
+TENON_API bool takes_property(const DeviceHost& host, const std::string& device, const std::string& key);
 
 /// The properties of a composite device that apply to one member: those that the member lists as writable, those
 /// of the runtime (cache, zero copy), and what DEVICE_PROPERTIES gives to that member.

@@ -313,6 +313,21 @@ TEST_F(Auto, HintsAndPropertiesReachTheDevices) {
   EXPECT_FALSE(profiled.get_profiling_info().empty());
 }
 
+TEST_F(Auto, ItsSettingsReachTheDevicesThatKnowThem) {
+  core.set_property("AUTO", {enable_profiling(true), hint::execution_mode(hint::ExecutionMode::ACCURACY)});
+  auto model = core.compile_model(relu_model(), "AUTO:CPU");
+  const auto members = model.get_property(device::properties.name()).as<AnyMap>();
+  const auto cpu = members.at("CPU").as<AnyMap>();
+  EXPECT_TRUE(cpu.at(enable_profiling.name()).as<bool>());
+  EXPECT_EQ(cpu.at(hint::execution_mode.name()).to_text(), "ACCURACY");
+  // TEMPLATE has no such mode.
+  EXPECT_THAT(running(core.compile_model(relu_model(), "AUTO:TEMPLATE")), ElementsAre("TEMPLATE"));
+  EXPECT_THAT(failure([&] {
+                core.compile_model(relu_model(), "AUTO:TEMPLATE", hint::execution_mode(hint::ExecutionMode::ACCURACY));
+              }),
+              HasSubstr("EXECUTION_MODE_HINT is known to none"));
+}
+
 TEST_F(Auto, ACoreMayGoWhileADeviceStillCompiles) {
   gate.set_open(false);
   std::optional<CompiledModel> model;

@@ -221,6 +221,8 @@ auto waited(F&& wait) {
     throw;
   } catch (const std::exception& error) {
     OPENVINO_THROW(error.what());
+  } catch (...) {
+    OPENVINO_THROW("Unexpected exception");
   }
 }
 }  // namespace
@@ -250,9 +252,7 @@ void InferRequest::set_callback(std::function<void(std::exception_ptr)> callback
   });
 }
 namespace {
-/// The original's CPU names its steps without measuring them, too; its other devices refuse.
-bool is_silent_cpu(const tenon::CompiledModel& model) {
-  if (model.get_property(tenon::enable_profiling.name()).as<bool>()) return false;
+bool is_on_cpu(const tenon::CompiledModel& model) {
   const auto devices = model.get_property(tenon::execution_devices.name()).as<std::vector<std::string>>();
   return devices.size() == 1 && devices[0].compare(0, 3, "CPU") == 0;
 }
@@ -275,11 +275,18 @@ std::vector<ProfilingInfo> steps_of(const tenon::CompiledModel& model) {
 }  // namespace
 std::vector<ProfilingInfo> InferRequest::get_profiling_info() const {
   return guarded([&] {
-    if (is_silent_cpu(checked().model->model)) return steps_of(_impl->model->model);
     std::vector<ProfilingInfo> result;
-    for (const tenon::ProfilingInfo& info : checked().request.get_profiling_info()) {
-      result.push_back({static_cast<ProfilingInfo::Status>(info.status), info.real_time, info.cpu_time, info.node_name,
-                        info.exec_type, info.node_type, info.start_time});
+    try {
+      for (const tenon::ProfilingInfo& info : checked().request.get_profiling_info()) {
+        result.push_back({static_cast<ProfilingInfo::Status>(info.status), info.real_time, info.cpu_time,
+                          info.node_name, info.exec_type, info.node_type, info.start_time});
+      }
+    } catch (const tenon::Busy&) {
+      throw;
+    } catch (const tenon::Error& error) {
+      // The original's CPU names its steps without measuring them, and before the first inference; its other devices refuse.
+      if (error.code() != tenon::Code::kFailedPrecondition || !is_on_cpu(_impl->model->model)) throw;
+      return steps_of(_impl->model->model);
     }
     return result;
   });

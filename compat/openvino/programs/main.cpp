@@ -137,6 +137,8 @@ int main(int argc, char** argv) {
   run("parts", parts);
   run("guide to preprocessing", guide_preprocess);
   run("guide to the runtime", guide_runtime);
+  run("composites", composites);
+  run("requests", kept_requests);
   std::cout.rdbuf(console);
   return compare(printed.str(), argc > 1 ? argv[1] : nullptr);
 }

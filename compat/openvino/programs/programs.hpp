@@ -92,3 +92,5 @@ void samples();
 void parts();
 void guide_preprocess();
 void guide_runtime();
+void composites();
+void kept_requests();

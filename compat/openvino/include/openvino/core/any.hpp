@@ -135,6 +135,7 @@ void print(std::ostream& out, const std::tuple<T...>& values) {
 }
 template <typename K, typename V>
 void print(std::ostream& out, const std::map<K, V>& map) {
+  if (map.empty()) return;
   out << '{';
   bool first = true;
   for (const auto& [key, value] : map) {

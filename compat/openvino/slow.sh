@@ -76,8 +76,9 @@ part "all headers together, by each compiler"
 # In both orders, for what programs are compiled with; each of two sources has them.
 tac <<<"$headers" | sed 's/.*/#include <&>/' >"$work/second.cpp"
 { sed 's/.*/#include <&>/' <<<"$headers"; echo 'int main() { return ov::Dimension(0).get_length(); }'; } >"$work/first.cpp"
-for compiler in "c++ -std=c++17" "c++ -std=c++20" "clang++ -std=c++17" "clang++ -std=c++20"; do
-  command -v ${compiler%% *} >/dev/null || { echo "skipped: no ${compiler%% *}"; continue; }
+clang=$(command -v clang++-16 || command -v clang++-19 || command -v clang++ || true)
+[ -n "$clang" ] || echo "skipped: no clang++"
+for compiler in "c++ -std=c++17" "c++ -std=c++20" ${clang:+"$clang -std=c++17" "$clang -std=c++20"}; do
   $compiler -Wall -Wextra -Wpedantic -Wshadow -Woverloaded-virtual -Werror "${ours[@]}" "$work/first.cpp" "$work/second.cpp" -o "$work/headers" \
     "$build/lib/libtenon_openvino_api.so" -lOpenCL -Wl,-rpath,"$build/lib" && "$work/headers" || { echo "the headers do not compile with $compiler"; exit 1; }
 done

@@ -84,6 +84,8 @@ def sources_of(paths: Union[str, os.PathLike, Iterable]) -> list:
             if not matching:
                 raise FileNotFoundError(f"nothing matches {each}")
             found += map(os.path.abspath, matching)
+        elif not os.path.lexists(each):
+            raise FileNotFoundError(f"there is no file or folder {each}")
         else:
             found.append(os.path.abspath(each))
     if len(set(found)) != len(found):

@@ -95,7 +95,7 @@ def test_sources(tmp_path):
     (tmp_path / "empty").mkdir()
     assert [os.path.basename(each) for each in tr.sources_of(tmp_path)] == ["a.MKV", "b.mp4"]
     assert tr.sources_of([f"{tmp_path}/*.mp4", "rtsp://camera/1"]) == [str(tmp_path / "b.mp4"), "rtsp://camera/1"]
-    for wrong, says in ((tmp_path / "empty", "no media"), (f"{tmp_path}/*.webm", "nothing matches")):
+    for wrong, says in ((tmp_path / "empty", "no media"), (f"{tmp_path}/*.webm", "nothing matches"), (tmp_path / "c.mp4", "no file or folder")):
         with pytest.raises(FileNotFoundError, match=says):
             tr.sources_of(wrong)
     with pytest.raises(ValueError, match="twice"):

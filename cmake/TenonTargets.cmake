@@ -144,6 +144,9 @@ function(tenon_install_binary target folder)
   set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
   install(TARGETS ${target} RUNTIME DESTINATION "${folder}" COMPONENT ${part}
           LIBRARY DESTINATION "${folder}" COMPONENT ${part} NAMELINK_COMPONENT dev)
+  if(part MATCHES "^(runtime|tools|drivers)$")  # What the Python package holds: cmake/TenonWheel.cmake.
+    set_property(GLOBAL APPEND PROPERTY TENON_WHEEL_TARGETS ${target})
+  endif()
 endfunction()
 
 # tenon_search_at_run_time(target folder): what links the imported target looks for libraries in that folder of the build, which the paths of

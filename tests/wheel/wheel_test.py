@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ("scikit_build_core", "auditwheel", "nanobind")
@@ -33,6 +34,18 @@ foreign = [path for path in loaded if path.startswith((root + "/", build + "/"))
 assert not foreign, foreign
 print(len(absent), "absent:", *absent)
 """
+
+
+def stems(paths):
+    return {pathlib.Path(path).name.partition(".so")[0] for path in paths}
+
+
+def not_made_by_target(build, wheel):
+    """The wheel's libraries and programs that the target tenon_wheel does not make: a build of that target alone could not pack them."""
+    with zipfile.ZipFile(wheel) as archive:
+        brought = stems(name for name in archive.namelist() if re.match("tenon/(lib|bin)/.*[^/]$", name))
+    made = stems(re.findall(r" -o (\S+)", run("ninja", "-C", build, "-t", "commands", "tenon_wheel")))
+    return brought - made - {"libze_intel_npu"}  # The NPU driver by another name.
 
 
 def scripts_of_pages(folder):
@@ -75,6 +88,8 @@ def main():
         glibc = re.search(r"manylinux_(\d+)_(\d+)_", wheel.name)
         assert glibc and tuple(map(int, glibc.groups())) <= NEWEST_GLIBC, wheel.name
         print(said.splitlines()[-1].rpartition("/")[2])
+        left_out = not_made_by_target(build, wheel)
+        assert not left_out, f"tenon_wheel does not make {left_out}"
 
         environment = clean_environment()
         venv.create(work / "venv")

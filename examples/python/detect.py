@@ -35,7 +35,7 @@ def main() -> None:
         pipeline.add("null")
     pipeline.run()
     for node in pipeline.stats:
-        print(f"{node['name']}: {node['frames_in']} frames in, {node['copied']} bytes copied, {1000 * node['p50']:.1f} ms")
+        print(f"{node['name']}: {node['frames_in']} frames in, {node['copied']} bytes copied, {1000 * node['p50']:.1f} ms after reading")
     print("objects:", ", ".join(f"{number} x {label}" for label, number in sorted(Counter(seen.values()).items())))
 
 

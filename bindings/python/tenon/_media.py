@@ -75,11 +75,14 @@ class Pipeline:
 
     Pipeline("file.json") and Pipeline({...}) take what docs/guide/pipelines.md describes.
 
-    on_error: "stop", "end" (other streams go on) or "restart"; restart_delay and patience are in seconds; frames: most of each stream.
+    on_error: "stop" (the default), "end" (other streams go on) or "restart": `restarts` times, after `restart_delay` seconds. patience: seconds
+    that a source may take to open, and to give a frame (10). frames: most of each stream. They precede those of the file or dict.
     """
 
-    def __init__(self, spec: Union[None, Path, dict, list] = None, **settings: Any):
-        self._settings = settings
+    def __init__(self, spec: Union[None, Path, dict, list] = None, *, on_error: Optional[str] = None, restarts: Optional[int] = None,
+                 restart_delay: Optional[float] = None, patience: Optional[float] = None, frames: Optional[int] = None):
+        given = {"on_error": on_error, "restarts": restarts, "restart_delay": restart_delay, "patience": patience, "frames": frames}
+        self._settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         self._nodes: list[dict] = []
         self._running: Optional[_native._Running] = None
         if isinstance(spec, dict):
@@ -112,8 +115,10 @@ class Pipeline:
                 if not isinstance(value, numbers.Real):
                     raise TypeError(f"{key} of a pipeline is a number of milliseconds, not {value!r}")
                 self._settings.setdefault(key[:-3], value / 1000)
-            elif key != "$schema":
+            elif key in ("on_error", "restarts", "restart_delay", "patience", "frames"):
                 self._settings.setdefault(key, value)
+            elif key != "$schema":
+                raise errors.InvalidArgument(f"a pipeline has no setting {key!r}; there are nodes, on_error, restarts, restart_delay, patience and frames")
 
     def add(self, element: Any, /, *, id: Optional[str] = None, after: Union[None, str, list] = None, queue: Optional[dict] = None, **parameters: Any) -> "Pipeline":
         """Adds an element and returns the pipeline. `id` names the node; queue={"size": 4, "when_full": "drop_oldest"} gives it a thread.
@@ -243,7 +248,8 @@ class Video:
     Frames may be kept as long as wanted. Leaving a `with` block, or dropping the object, closes the source."""
 
     def __init__(self, uri: Union[Path, int], *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
-                 ahead: int = 4, quality: str = "fast", upright: Optional[bool] = None, progress: bool = False, **options: Any):
+                 ahead: int = 4, quality: str = "fast", upright: Optional[bool] = None, progress: bool = False, patience: Optional[float] = None,
+                 **options: Any):
         if not hasattr(ahead, "__index__"):  # NumPy's numbers have it, too.
             raise TypeError(f"ahead is a number of frames, not {ahead!r}")
         if ahead < 1:
@@ -252,7 +258,7 @@ class Video:
             raise ValueError(f"quality is \"fast\" or \"exact\", not {quality!r}")
         node = source_of(uri)
         node["parameters"].update(options)
-        self._pipeline = Pipeline([node])
+        self._pipeline = Pipeline([node], patience=patience)
         if upright is not None and not isinstance(upright, bool):
             raise TypeError(f"upright is True, False or None, not {upright!r}")
         if format or width or height or upright:
@@ -336,14 +342,16 @@ class Video:
 
 
 def open(uri: Union[Path, int], *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
-         ahead: int = 4, quality: str = "fast", upright: Optional[bool] = None, progress: bool = False, **options: Any) -> Video:
+         ahead: int = 4, quality: str = "fast", upright: Optional[bool] = None, progress: bool = False, patience: Optional[float] = None,
+         **options: Any) -> Video:
     """Opens "clip.mp4", "rtsp://...", "/dev/video0" (or 0), a folder of pictures, "gst: a launch line", "ipc:SOCKET" of a process
     that serves frames (tenon serve-frames), or "pipewire:NODE", as an iterator of Frames.
 
     format, width, height: convert frames, by threads beside this one ("rgb24" for frame.numpy()). quality: "fast" gives RGB within 2
     levels of the rounded value, each pixel with the chroma of its block; "exact" rounds and interpolates chroma, in twenty times the
     time. model: decode into memory that a compiled model reads in place. ahead: how many frames are decoded ahead. progress: iteration
-    shows a bar, where tqdm is installed. Options are the source element's (tenon.elements()): loop, realtime, threads, transport...
+    shows a bar, where tqdm is installed. patience: seconds that a source may take to open, and to give a frame (10), before DeadlineExceeded,
+    which is a TimeoutError. Options are the source element's (tenon.elements()): loop, realtime, threads, transport...
 
     upright: what becomes of pictures that are stored sideways, as phones do. None: frames that are converted are stored upright, as
     OpenCV gives them; frames as decoded lie as the file has them (frame.rotation), and nothing is copied. True: all frames are upright.
@@ -351,4 +359,4 @@ def open(uri: Union[Path, int], *, format: Optional[str] = None, width: int = 0,
     refer to the upright picture.
     """
     return Video(uri, format=format, width=width, height=height, model=model, ahead=ahead, quality=quality, upright=upright, progress=progress,
-                 **options)
+                 patience=patience, **options)

@@ -20,7 +20,7 @@ class Brightness(tn.Transform):
     def process(self, frame: tn.Frame) -> list[tn.Frame]:
         # The first plane of NV12, I420 and grey is the luma; the array lies over the decoder's memory.
         luma = float(np.asarray(frame.planes[0]).mean())
-        frame.add_json(f'{{"brightness": {luma:.1f}, "number": {self.seen}}}')
+        frame.add_json({"brightness": round(luma, 1), "number": self.seen})
         self.seen += 1
         return [frame] if luma >= self.least else []
 

@@ -117,7 +117,19 @@ def frame_html(frame: _native.Frame) -> str:
     return f'<img src="data:image/png;base64,{base64.b64encode(png_of(small.numpy())).decode()}"/><br/>' + html.escape(repr(frame))
 
 
+def add_json(self: _native.Frame, value: Any) -> None:
+    """Adds a value that json.dumps() takes (a dict, a list, a number...), or the text of one: JSON lines have it as the `text` of an entry
+    of the kind json. @errors ValueError: a text that is no JSON."""
+    import json
+
+    if isinstance(value, str):
+        json.loads(value)
+    self._add_json(value if isinstance(value, str) else json.dumps(value))
+
+
 def install() -> None:
-    """Gives Frame its detections and its picture."""
+    """Gives Frame its detections, its picture, and values of Python's as JSON."""
+    if not hasattr(_native.Frame, "_add_json"):
+        _native.Frame._add_json, _native.Frame.add_json = _native.Frame.add_json, add_json
     _native.Frame.detections = property(of_frame, doc=of_frame.__doc__)
     _native.Frame._repr_html_ = frame_html

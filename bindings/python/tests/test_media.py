@@ -371,6 +371,10 @@ def test_functions_and_metadata(clip):
         frame.add_detection((1, 2, 30, 40), "cat", 3, 0.5, track_id=7)
         frame.add_classification("indoor", 1, 0.9)
         frame.add_json('{"a": 1}')
+        frame.add_json({"b": [1, None]})
+        for wrong, error in (("{", ValueError), ({1}, TypeError)):
+            with pytest.raises(error):
+                frame.add_json(wrong)
 
     frames = list(tn.Pipeline(frames=5).add("file", path=clip).add(look))
     assert len(frames) == 5
@@ -378,7 +382,7 @@ def test_functions_and_metadata(clip):
     assert len(found) == 1 and found[0].label == "cat" and found[0].box == (1, 2, 30, 40) and found[0].track_id == 7
     assert found.xyxy.shape == (1, 4) and found.scores.tolist() == [0.5] and found.labels == ["cat"] and found.track_ids.tolist() == [7]
     assert frames[0].classifications[0]["label"] == "indoor"
-    assert '{"a": 1}' in [entry.get("text") for entry in json.loads(frames[0].json())["metadata"]]
+    assert ['{"a": 1}', '{"b": [1, null]}'] == [entry["text"] for entry in json.loads(frames[0].json())["metadata"] if entry["kind"] == "json"]
     assert tn.Frame(numpy.zeros((4, 4), numpy.uint8)).detections.xyxy.shape == (0, 4)
     assert "<table>" in found._repr_html_()
 

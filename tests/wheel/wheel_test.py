@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a wheel of a build, installs it into a fresh environment, and runs the tests of bindings/python there: wheel_test.py BUILD
+"""Makes a wheel of a build, installs it into a fresh environment, and runs the tests of bindings/python there: wheel_test.py BUILD [NAME...]
 
+Only tests of test_NAME.py may skip there: all others run from the build only where variants do (bindings/python/CMakeLists.txt).
 The package must find everything in itself or in the system: nothing of the clone or the build may be loaded, and what the environment
 lacks (it has no OpenVINO) must be absent with a reason. The package's types must do for the Python of the pages and examples, by mypy --strict. Exits with 77 where the tools that make wheels are not installed.
 """
@@ -115,7 +116,10 @@ def main():
         scripts += [*sorted((ROOT / "examples/python").glob("*.py")), ROOT / "examples/python_element/brightness.py"]
         print("mypy:", run(python, "-m", "mypy", "--strict", "--cache-dir", work / "mypy", *scripts, env=environment, cwd=work).strip())
         shutil.copytree(ROOT / "bindings/python/tests", work / "tests", ignore=shutil.ignore_patterns("slow", "__pycache__"))
-        print(run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", work / "tests", env=environment, cwd=work).splitlines()[-1])
+        said = run(python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", work / "tests", env=environment, cwd=work)
+        skipped = [line for line in re.findall(r"^SKIPPED .*", said, re.M) if not re.search(rf"\btest_({'|'.join(sys.argv[2:])})\.py:", line)]
+        assert not skipped, "\n".join(["these run nowhere else, and skipped:", *skipped])
+        print(said.splitlines()[-1])
     return 0
 
 

@@ -81,7 +81,13 @@ ze_result_t event_create(ze_event_pool_handle_t handle, const ze_event_desc_t* d
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t event_destroy(ze_event_handle_t handle) { return destroy_handle(handle, Kind::kEvent); }
+ze_result_t event_destroy(ze_event_handle_t handle) {
+  Ref<Event> event;
+  if (const ze_result_t result = acquire(handle, &event)) return result;
+  if (const ze_result_t result = destroy_handle(handle, Kind::kEvent)) return result;
+  event->give_index_back();
+  return ZE_RESULT_SUCCESS;
+}
 
 ze_result_t event_host_signal(ze_event_handle_t handle) {
   Ref<Event> event;

@@ -356,6 +356,23 @@ TEST_F(NpuQueue, PlacesOfAPoolAreTakenOnce) {
   EXPECT_EQ(zeEventDestroy(other), ZE_RESULT_SUCCESS);
 }
 
+TEST_F(NpuQueue, APlaceIsFreeOnceItsEventIsDestroyedWhateverStillHoldsTheEvent) {
+  auto start = make_event(pool, 0);
+  const auto signalled = make_event(pool, 3);
+  const auto list = make_list();
+  ASSERT_EQ(zeCommandListAppendBarrier(list, signalled, 1, &start), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
+  auto submitted = list;
+  ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &submitted, nullptr), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeEventDestroy(signalled), ZE_RESULT_SUCCESS);
+  const auto other = make_event(pool, 3);  // Says so if the place is taken.
+  EXPECT_EQ(zeEventHostSignal(start), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandQueueSynchronize(queue, 30 * kSecond), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeEventQueryStatus(other), ZE_RESULT_NOT_READY) << "the command signals the event that it was given";
+  for (const auto event : {start, other}) EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
+}
+
 TEST_F(NpuQueue, DeadlinesAreKept) {
   const auto event = make_event(pool, 0);
   for (const std::uint64_t timeout_ns : {std::uint64_t{0}, std::uint64_t{1'000}, std::uint64_t{20'000'000}}) {

@@ -82,9 +82,10 @@ class Event final : public Object {
         index_(descriptor.index),
         signal_scope_(descriptor.signal),
         wait_scope_(descriptor.wait) {}
-  ~Event() override { pool_->give_back(index_); }
   ze_event_handle_t handle() const noexcept { return static_cast<ze_event_handle_t>(Object::handle()); }
   EventPool& pool() const noexcept { return *pool_; }
+  /// Called once, when its handle is destroyed: a command that has just signalled it may still hold the event itself.
+  void give_index_back() noexcept { pool_->give_back(index_); }
   ze_event_scope_flags_t signal_scope() const noexcept { return signal_scope_; }
   ze_event_scope_flags_t wait_scope() const noexcept { return wait_scope_; }
 

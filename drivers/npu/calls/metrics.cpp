@@ -39,14 +39,14 @@ std::span<const MetricInfo> metrics_of(const Platform& platform) noexcept {
   return platform.number < 4000 ? std::span<const MetricInfo>(kOneEngine) : std::span<const MetricInfo>(kTwoEngines);
 }
 
-MetricReport report_since(Device& device, Counters* before) noexcept {
+MetricReport report_since(Device& device, Counters* before, std::uint64_t time_ns) noexcept {
   const Counters now = device.activity().counters();
   const Counters counted{now.moved_bytes - before->moved_bytes, now.commands - before->commands,
                          now.graphs - before->graphs};
   *before = now;
   MetricReport report{};
   std::ranges::transform(metrics_of(device.platform()), report.begin(),
-                         [&](const MetricInfo& each) { return each.value(counted, now_ns()); });
+                         [&](const MetricInfo& each) { return each.value(counted, time_ns); });
   return report;
 }
 
@@ -67,7 +67,7 @@ void MetricQuery::begin() noexcept {
 
 void MetricQuery::end() noexcept {
   const std::lock_guard lock(mutex_);
-  report_ = report_since(group().device, &before_);
+  report_ = report_since(group().device, &before_, now_ns());
   is_done_ = true;
 }
 
@@ -98,12 +98,15 @@ MetricStreamer::~MetricStreamer() {
 
 void MetricStreamer::sample() {
   ::pthread_setname_np(::pthread_self(), "npu-metrics");
-  std::uint64_t next_ns = now_ns();
+  std::uint64_t time_ns = now_ns();
   for (;;) {
-    next_ns = std::max(next_ns + period_ns_, now_ns());  // Late ones are not made up for.
-    const std::uint64_t wait_ns = next_ns - std::min(next_ns, now_ns());
+    // A late thread makes up for its reports, so that each period has one; what was counted meanwhile is in the first.
+    time_ns += period_ns_;
+    if (const std::uint64_t kept_ns = kMaxReports * period_ns_; now_ns() > time_ns + kept_ns)
+      time_ns = now_ns() - kept_ns;
+    const std::uint64_t wait_ns = time_ns - std::min(time_ns, now_ns());
     if (is_over_.wait([](std::uint32_t over) { return over != 0; }, Deadline::in(wait_ns), 0)) return;
-    const MetricReport report = report_since(group_->device, &before_);
+    const MetricReport report = report_since(group_->device, &before_, time_ns);
     bool is_due = false;
     try {
       const std::lock_guard lock(mutex_);

@@ -36,8 +36,8 @@ using MetricReport = std::array<std::uint64_t, kMaxMetrics>;
 /// The metrics of a platform: one group, "NOC".
 std::span<const MetricInfo> metrics_of(const Platform& platform) noexcept;
 
-/// The report for the time since `before`. @param before  Replaced by the device's counters now.
-MetricReport report_since(Device& device, Counters* before) noexcept;
+/// The report for the time since `before`. @param before  Replaced by the device's counters now. @param time_ns  What it says of its time.
+MetricReport report_since(Device& device, Counters* before, std::uint64_t time_ns) noexcept;
 
 class MetricGroup final : public Object {
  public:
@@ -89,7 +89,7 @@ class MetricQuery final : public Object {
   bool is_done_ = false;
 };
 
-/// Reports at a fixed period, from a thread of its own. @thread all members from any thread.
+/// A report for each period since it was opened, from a thread of its own. @thread all members from any thread.
 class MetricStreamer final : public Object {
  public:
   using Handle = zet_metric_streamer_handle_t;

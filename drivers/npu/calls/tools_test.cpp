@@ -2,6 +2,8 @@
 // System management (zes) and metrics (zet), by the tables that the driver exports: the packaged loader has no zesInit.
 #include <dlfcn.h>
 #include <unistd.h>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -292,6 +294,40 @@ TEST_F(NpuTools, AStreamerReportsAtItsPeriodAndSignals) {
   std::uint8_t none = 0;
   EXPECT_EQ(streamers.pfnReadData(streamer, 1, &rest, &none), ZE_RESULT_SUCCESS);
   EXPECT_EQ(rest, 0u) << "only whole reports";
+  EXPECT_EQ(streamers.pfnClose(streamer), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeEventPoolDestroy(pool), ZE_RESULT_SUCCESS);
+  activate(false);
+}
+
+TEST_F(NpuTools, AStreamerThatWasLateReportsEachPeriodAllTheSame) {
+  constexpr std::uint32_t kPeriod = 2'000'000, kAwayMs = 300;
+  zet_metric_streamer_desc_t descriptor = {ZET_STRUCTURE_TYPE_METRIC_STREAMER_DESC, nullptr,
+                                           kAwayMs * 1'000'000 / kPeriod, kPeriod};
+  zet_metric_streamer_handle_t streamer = nullptr;
+  activate(true);
+  const auto pool = make_pool(1);
+  const auto event = make_event(pool, 0);
+  // Another process wakes this one again and again: the first time may be before it stands still.
+  const std::string own = std::to_string(::getpid());
+  const std::string wake = "for i in $(seq 20); do sleep 0.3; kill -CONT " + own + " || exit; done >/dev/null 2>&1 &";
+  ASSERT_EQ(streamers.pfnOpen(context, device, group(), &descriptor, event, &streamer), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(std::system(wake.c_str()), 0);
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_EQ(::raise(SIGSTOP), 0);
+  const auto away = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began);
+  ASSERT_EQ(zeEventHostSynchronize(event, 30 * kSecond), ZE_RESULT_SUCCESS);
+  const auto periods = static_cast<std::size_t>(away.count()) / kPeriod;
+  std::size_t size = 0;
+  for (const auto until = began + std::chrono::seconds(30);
+       size < periods * kMetrics * 8 && std::chrono::steady_clock::now() < until; std::this_thread::yield()) {
+    ASSERT_EQ(streamers.pfnReadData(streamer, UINT32_MAX, &(size = 0), nullptr), ZE_RESULT_SUCCESS);
+  }
+  std::vector<std::uint64_t> data(size / 8);
+  ASSERT_EQ(streamers.pfnReadData(streamer, UINT32_MAX, &size, reinterpret_cast<std::uint8_t*>(data.data())),
+            ZE_RESULT_SUCCESS);
+  for (std::size_t i = kMetrics; i < data.size(); i += kMetrics)
+    ASSERT_EQ(data[i + kMetrics - 1] - data[i - 1], kPeriod) << "report " << i / kMetrics;
   EXPECT_EQ(streamers.pfnClose(streamer), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeEventPoolDestroy(pool), ZE_RESULT_SUCCESS);

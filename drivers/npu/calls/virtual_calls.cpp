@@ -22,7 +22,7 @@ class PhysicalMemory final : public Object {
       : context_(std::move(context)), device_(std::move(device)), file_(std::move(file)), size_(size) {}
   ze_physical_mem_handle_t handle() const noexcept { return static_cast<ze_physical_mem_handle_t>(Object::handle()); }
   const Context& context() const noexcept { return *context_; }
-  Device& device() const noexcept { return *device_; }
+  Device* device() const noexcept { return device_.get(); }
   int fd() const noexcept { return file_.get(); }
   std::size_t size() const noexcept { return size_; }
 
@@ -108,11 +108,12 @@ ze_result_t virtual_mem_query_page_size(ze_context_handle_t context_handle, ze_d
 ze_result_t physical_mem_create(ze_context_handle_t context_handle, ze_device_handle_t device_handle,
                                 ze_physical_mem_desc_t* descriptor, ze_physical_mem_handle_t* memory) try {
   Ref<Context> context;
-  Ref<Device> device;
+  Ref<Device> device;  // None for memory of the host.
   if (const ze_result_t result = acquire(context_handle, &context)) return result;
-  if (const ze_result_t result = acquire(device_handle, &device)) return result;
+  constexpr ze_physical_mem_flags_t kKnown = 0x3, kOnHost = 0x2;
+  if (device_handle || !descriptor || !(descriptor->flags & kOnHost))
+    if (const ze_result_t result = acquire(device_handle, &device)) return result;
   if (!descriptor || !memory) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  constexpr ze_physical_mem_flags_t kKnown = 0x3;
   if (descriptor->flags & ~kKnown) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   if (const ze_result_t result = check_pages(descriptor->size)) return result;
   if (descriptor->size > machine_memory_bytes())
@@ -153,8 +154,8 @@ ze_result_t virtual_mem_map(ze_context_handle_t handle, const void* address, std
   if (memory_table().overlaps(context.get(), address, size))
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "memory is mapped in the range already");
   Allocation::Description description;
-  description.type = ZE_MEMORY_TYPE_DEVICE;
-  description.device = &memory->device();
+  description.device = memory->device();
+  if (description.device) description.type = ZE_MEMORY_TYPE_DEVICE;
   std::shared_ptr<Allocation> mapping;
   const ze_result_t result = Allocation::map_range(description, std::move(reservation), const_cast<void*>(address),
                                                    size, memory->fd(), offset, access, &mapping);
@@ -166,17 +167,19 @@ ze_result_t virtual_mem_map(ze_context_handle_t handle, const void* address, std
   return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-ze_result_t virtual_mem_unmap(ze_context_handle_t handle, const void* address, std::size_t size) {
+ze_result_t virtual_mem_unmap(ze_context_handle_t handle, const void* address, std::size_t size) try {
   Ref<Context> context;
   if (const ze_result_t result = start(handle, address, size, &context)) return result;
-  auto mapping = mapping_at(*context, address, size);
+  const auto mapping = mapping_at(*context, address, size);
   if (!mapping) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  // Lists that name the range would run into nothing.
-  constexpr long kOwners = 2;  // The table's, and this call's.
-  if (mapping.use_count() > kOwners)
-    return fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "a command list or a graph uses the range");
-  memory_table().remove(context.get(), address);
-  return ZE_RESULT_SUCCESS;
+  return while_unused(context->driver(), *mapping, [&] {
+    if (memory_table().find(context.get(), address) != mapping) return ZE_RESULT_ERROR_INVALID_ARGUMENT;  // Meanwhile.
+    mapping->unmap();
+    memory_table().remove(context.get(), address);
+    return ZE_RESULT_SUCCESS;
+  });
+} catch (const std::bad_alloc&) {
+  return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 ze_result_t virtual_mem_set_access(ze_context_handle_t handle, const void* address, std::size_t size,

@@ -166,7 +166,7 @@ bool can_export_dma_buf() noexcept { return dmabuf::client::has_udmabuf(); }
 
 Allocation::~Allocation() {
   if (reserved_) ::munmap(reserved_, reserved_size_);
-  if (reservation_) ::mmap(data_, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  unmap();
   if (accounted_ == 0) return;
   process_memory().remove(accounted_);
   for (const auto& account : description_.accounts)
@@ -271,6 +271,13 @@ ze_result_t Allocation::map_range(const Description& description, std::shared_pt
 }
 
 bool Allocation::set_access(ze_memory_access_attribute_t access) noexcept {
+void Allocation::unmap() noexcept {
+  if (!reservation_) return;
+  ::mmap(data_, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  access_.store(ZE_MEMORY_ACCESS_ATTRIBUTE_NONE);
+  reservation_.reset();
+}
+
   if (::mprotect(data_, size_, protection_of(access)) != 0) return false;
   access_.store(access);
   return true;
@@ -313,7 +320,8 @@ bool Allocation::is_intact() const noexcept {
 
 ze_result_t check_intact(const Allocation& memory) {
   if (memory.is_intact()) return ZE_RESULT_SUCCESS;
-  if (memory.is_mapping()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range was made inaccessible");
+  if (memory.is_mapping())
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range was made inaccessible, or unmapped");
   return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the file behind imported memory was shrunk below the " +
                                                 std::to_string(memory.size()) + " bytes that were imported");
 }

@@ -78,6 +78,8 @@ class Allocation {
                                std::shared_ptr<Allocation>* allocation);
   bool is_mapping() const noexcept { return source_ == Source::kMapping; }
   ze_memory_access_attribute_t access() const noexcept { return access_.load(std::memory_order_relaxed); }
+  /// For a mapping that no command uses: lists that name it are refused from now on, and its range is free for another.
+  void unmap() noexcept;
   /// For a mapping. @return false with errno.
   bool set_access(ze_memory_access_attribute_t access) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // zeMem*Ipc*: memory shared between processes. A handle names a descriptor of the process that made it, which others of the
-// same user open through /proc.
+// same user open through /proc; or the reader's own, which a socket brought.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,11 +18,12 @@ namespace {
 /// How long running commands may use memory before it is not shared.
 constexpr std::uint64_t kShareWaitNs = 2'000'000'000;
 
-/// The bytes of a handle.
+/// The bytes of a handle. The descriptor comes first, as in other drivers': programs send it with SCM_RIGHTS, and write the number that the
+/// receiver got in its place.
 struct IpcHandle {
-  char magic[8] = {'T', 'E', 'N', 'O', 'N', 'I', 'P', 'C'};
-  std::int32_t process = 0;
   std::int32_t fd = -1;
+  std::int32_t process = 0;
+  char magic[8] = {'T', 'E', 'N', 'O', 'N', 'I', 'P', 'C'};
   std::uint64_t inode = 0;  ///< So that a descriptor which was closed and opened for another file is noticed.
   std::uint64_t size = 0;
   std::uint64_t offset = 0;  ///< Where the address that was given lies in the allocation.
@@ -58,9 +59,11 @@ ze_result_t read_handle(const ze_ipc_mem_handle_t& handle, IpcHandle* read) {
 
 /// Opens the memory behind a handle.
 ze_result_t open_handle(const IpcHandle& handle, UniqueFd* file) {
-  const std::string path = "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.fd);
-  file->reset(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   std::uint64_t inode = 0;
+  const bool is_own = inode_of(handle.fd, &inode) && inode == handle.inode;
+  const std::string path =
+      "/proc/" + (is_own ? "self" : std::to_string(handle.process)) + "/fd/" + std::to_string(handle.fd);
+  file->reset(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (*file && inode_of(file->get(), &inode) && inode == handle.inode) return ZE_RESULT_SUCCESS;
   return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the memory of process " + std::to_string(handle.process) +
                                                     " behind the handle is gone or not accessible" +

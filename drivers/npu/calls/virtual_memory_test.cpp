@@ -2,6 +2,7 @@
 // Memory between processes (zeMem*Ipc*), and memory that clients map into reserved ranges (zeVirtualMem*).
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -106,6 +107,27 @@ TEST_F(NpuVirtualMemory, WritesIntoTheMemoryOfAHandle) {
   EXPECT_EQ(zeMemCloseIpcHandle(context, opened), ZE_RESULT_SUCCESS);
 }
 
+TEST_F(NpuVirtualMemory, AHandleBeginsWithADescriptorThatASocketMayBring) {
+  auto* const data = static_cast<unsigned char*>(allocate_device(kPage));
+  ze_ipc_mem_handle_t handle = {};
+  ASSERT_EQ(zeMemGetIpcHandle(context, data, &handle), ZE_RESULT_SUCCESS);
+  int fd = -1;
+  std::memcpy(&fd, handle.data, sizeof fd);
+  const int brought = ::dup(fd);
+  ASSERT_GE(brought, 0) << std::strerror(errno);
+  std::memcpy(handle.data, &brought, sizeof brought);
+  std::memset(handle.data + sizeof brought, 0, sizeof(pid_t));  // The process that made it is gone.
+  void* opened = nullptr;
+  ASSERT_EQ(zeMemOpenIpcHandle(context, device, handle, 0, &opened), ZE_RESULT_SUCCESS);
+  static_cast<unsigned char*>(opened)[3] = 8;
+  EXPECT_EQ(data[3], 8);
+  EXPECT_EQ(zeMemCloseIpcHandle(context, opened), ZE_RESULT_SUCCESS);
+  ::close(brought);
+  EXPECT_EQ(zeMemOpenIpcHandle(context, device, handle, 0, &opened), ZE_RESULT_ERROR_INVALID_ARGUMENT)
+      << "it is closed";
+  EXPECT_EQ(zeMemFree(context, data), ZE_RESULT_SUCCESS);
+}
+
 TEST_F(NpuVirtualMemory, WrongHandlesAreRefused) {
   ze_ipc_mem_handle_t handle = {};
   void* opened = nullptr;
@@ -183,43 +205,21 @@ TEST_F(NpuVirtualMemory, WhatIsMadeInaccessibleIsAnErrorOfTheCommandAndNoSignal)
   EXPECT_EQ(range[0], std::byte{1});
   EXPECT_EQ(zeVirtualMemSetAccessAttribute(context, range, kPage, static_cast<ze_memory_access_attribute_t>(9)),
             ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zeVirtualMemUnmap(context, range, kPage), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zeVirtualMemFree(context, range, kPage), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zePhysicalMemDestroy(context, memory), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zePhysicalMemDestroy(context, memory), ZE_RESULT_ERROR_INVALID_ARGUMENT);
-}
-
-/// A list whose second command, behind an event, fills the page: it runs until set() or the end.
-class NpuRunningCommand : public NpuVirtualMemory {
- protected:
-  void start_filling(void* data, unsigned char value) {
-    pool_ = make_pool(1);
-    event_ = make_event(pool_, 0);
-    list_ = make_list();
-    queue_ = make_queue();
-    ASSERT_EQ(zeCommandListAppendMemoryFill(list_, data, &value, 1, kPage, nullptr, 1, &event_), ZE_RESULT_SUCCESS);
-    ASSERT_EQ(zeCommandListClose(list_), ZE_RESULT_SUCCESS);
-    ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue_, 1, &list_, nullptr), ZE_RESULT_SUCCESS);
-    // Until a thread has taken it: before, it is only submitted.
-    ASSERT_EQ(zeCommandQueueSynchronize(queue_, kSecond / 5), ZE_RESULT_NOT_READY);
-  }
   EXPECT_EQ(zeVirtualMemUnmap(context, range, kPage), ZE_RESULT_SUCCESS) << "the list names it, and does not run";
   ASSERT_EQ(zeVirtualMemMap(context, range, kPage, memory, 0, ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE), ZE_RESULT_SUCCESS);
   range[0] = std::byte{7};
   ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_ERROR_INVALID_ARGUMENT)
       << "it named another mapping";
-  void finish_filling() {
-    ASSERT_EQ(zeEventHostSignal(event_), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
   EXPECT_EQ(range[0], std::byte{7}) << "the list that is gone does not take the mapping along";
-    EXPECT_EQ(zeCommandQueueSynchronize(queue_, 10 * kSecond), ZE_RESULT_SUCCESS);
-  }
-  void TearDown() override {
-    EXPECT_EQ(zeCommandQueueDestroy(queue_), ZE_RESULT_SUCCESS);
-    EXPECT_EQ(zeCommandListDestroy(list_), ZE_RESULT_SUCCESS);
-    EXPECT_EQ(zeEventDestroy(event_), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeVirtualMemUnmap(context, range, kPage), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeVirtualMemFree(context, range, kPage), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zePhysicalMemDestroy(context, memory), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zePhysicalMemDestroy(context, memory), ZE_RESULT_ERROR_INVALID_ARGUMENT);
+}
+
 TEST_F(NpuVirtualMemory, PagesOfTheHostNeedNoDevice) {
   constexpr ze_physical_mem_flags_t kOnHost = 2;  // Newer than Debian 12's header.
   ze_physical_mem_desc_t descriptor = {ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC, nullptr, 0, kPage};
@@ -237,6 +237,28 @@ TEST_F(NpuVirtualMemory, PagesOfTheHostNeedNoDevice) {
   EXPECT_EQ(zePhysicalMemDestroy(context, memory), ZE_RESULT_SUCCESS);
 }
 
+/// A list whose second command, behind an event, fills the page: it runs until set() or the end.
+class NpuRunningCommand : public NpuVirtualMemory {
+ protected:
+  void start_filling(void* data, unsigned char value) {
+    pool_ = make_pool(1);
+    event_ = make_event(pool_, 0);
+    list_ = make_list();
+    queue_ = make_queue();
+    ASSERT_EQ(zeCommandListAppendMemoryFill(list_, data, &value, 1, kPage, nullptr, 1, &event_), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeCommandListClose(list_), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue_, 1, &list_, nullptr), ZE_RESULT_SUCCESS);
+    // Until a thread has taken it: before, it is only submitted.
+    ASSERT_EQ(zeCommandQueueSynchronize(queue_, kSecond / 5), ZE_RESULT_NOT_READY);
+  }
+  void finish_filling() {
+    ASSERT_EQ(zeEventHostSignal(event_), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeCommandQueueSynchronize(queue_, 10 * kSecond), ZE_RESULT_SUCCESS);
+  }
+  void TearDown() override {
+    EXPECT_EQ(zeCommandQueueDestroy(queue_), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeCommandListDestroy(list_), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeEventDestroy(event_), ZE_RESULT_SUCCESS);
     EXPECT_EQ(zeEventPoolDestroy(pool_), ZE_RESULT_SUCCESS);
     NpuVirtualMemory::TearDown();
   }

@@ -193,7 +193,7 @@ class GraphExecute final : public Command {
 
 /// The context's memory that holds the range. @return null, after fail(), if there is none.
 Memory memory_of(const Context& context, const void* data, std::size_t size, bool written) {
-  Memory memory = memory_table().find_range(&context, data, size);
+  Memory memory = memory_at(context, data, size);
   if (!memory) {
     fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range is not in memory allocated or imported in the list's context");
   } else if (written && !memory->writable()) {

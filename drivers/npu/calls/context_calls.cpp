@@ -17,7 +17,7 @@ ze_result_t check_range(ze_context_handle_t context_handle, ze_device_handle_t d
   if (const ze_result_t result = acquire(device_handle, &device)) return result;
   if (!data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (size == 0) return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
-  if (!memory_table().find_range(context.get(), data, size))
+  if (!memory_at(*context, data, size))
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range is not in memory of this context");
   return ZE_RESULT_SUCCESS;
 }

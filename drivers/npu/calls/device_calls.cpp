@@ -146,7 +146,8 @@ ze_result_t device_get_memory_access_properties(ze_device_handle_t handle,
   properties->deviceAllocCapabilities = kAll;
   properties->sharedSingleDeviceAllocCapabilities = kAll;
   properties->sharedCrossDeviceAllocCapabilities = kAll;
-  properties->sharedSystemAllocCapabilities = 0;  // Memory that was not allocated or imported here is refused.
+  properties->sharedSystemAllocCapabilities =
+      sees_system_memory() ? kAll : 0;  // 0: what was not allocated or imported here is refused.
   return ZE_RESULT_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <vector>
 
 #include <tenon/drivers/npu/testing/client.hpp>
 #include <tenon/frameworks/level_zero/abi/context_npu.hpp>
@@ -154,6 +155,30 @@ TEST_F(NpuDevices, MutableListsAreAPropertyOfTheDevice) {
   properties(device, &lists);
   EXPECT_EQ(lists.command_flags, abi::kMutableGraphArguments | abi::kMutableGraphArgumentDeprecated)
       << "exactly what hardware's driver announces";
+}
+
+/// Also in an environment of its own, with TENON_NPU_SYSTEM_MEMORY=1.
+TEST_F(NpuDevices, SystemMemoryIsCopiedOnlyWhereTheDeviceSeesIt) {
+  const bool sees = std::getenv("TENON_NPU_SYSTEM_MEMORY") != nullptr;
+  ze_device_memory_access_properties_t access = {};
+  ASSERT_EQ(zeDeviceGetMemoryAccessProperties(device, &access), ZE_RESULT_SUCCESS);
+  EXPECT_EQ((access.sharedSystemAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW) != 0, sees);
+  const std::vector<int> from(1000, 7);
+  std::vector<int> to(1000);
+  const auto list = make_list();
+  const auto queue = make_queue();
+  EXPECT_EQ(zeCommandListAppendMemoryCopy(list, to.data(), from.data(), 4000, nullptr, 0, nullptr),
+            sees ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(zeCommandListAppendMemoryCopy(list, reinterpret_cast<void*>(8), from.data(), 4000, nullptr, 0, nullptr),
+            ZE_RESULT_ERROR_INVALID_ARGUMENT)
+      << "nothing is mapped there";
+  ASSERT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
+  auto submitted = list;
+  ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &submitted, nullptr), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(zeCommandQueueSynchronize(queue, 30 * kSecond), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(to == from, sees);
+  EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
 }
 
 /// In an environment of its own: TENON_NPU_AS_HARDWARE=1, TENON_NPU_API_VERSION=1.17.

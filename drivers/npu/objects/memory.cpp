@@ -23,6 +23,7 @@
 #include <tenon/drivers/npu/objects/memory.hpp>
 #include <tenon/drivers/npu/objects/reservation.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 
 namespace tenon::npu {
@@ -270,7 +271,6 @@ ze_result_t Allocation::map_range(const Description& description, std::shared_pt
   return ZE_RESULT_SUCCESS;
 }
 
-bool Allocation::set_access(ze_memory_access_attribute_t access) noexcept {
 void Allocation::unmap() noexcept {
   if (!reservation_) return;
   ::mmap(data_, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -278,6 +278,7 @@ void Allocation::unmap() noexcept {
   reservation_.reset();
 }
 
+bool Allocation::set_access(ze_memory_access_attribute_t access) noexcept {
   if (::mprotect(data_, size_, protection_of(access)) != 0) return false;
   access_.store(access);
   return true;
@@ -395,6 +396,13 @@ void MemoryTable::remove_all(const Context* context) {
 MemoryTable& memory_table() noexcept {
   static const handles::Immortal<MemoryTable> table;
   return *table;
+}
+
+std::shared_ptr<Allocation> memory_at(const Context& context, const void* address, std::size_t size) {
+  std::shared_ptr<Allocation> memory = memory_table().find_range(&context, address, size);
+  if (!memory && sees_system_memory())
+    (void)Allocation::import_user_memory({}, const_cast<void*>(address), size, &memory);
+  return memory;
 }
 
 }  // namespace tenon::npu

@@ -160,6 +160,10 @@ class MemoryTable {
 
 MemoryTable& memory_table() noexcept;
 
+/// The context's allocation that contains the range; where sees_system_memory(), any memory that is mapped and readable.
+/// @return null if there is none.
+std::shared_ptr<Allocation> memory_at(const Context& context, const void* address, std::size_t size);
+
 /// A file of memory, sealed so that no other holder of its descriptor can truncate it.
 ze_result_t make_memory_file(std::size_t size, UniqueFd* file);
 

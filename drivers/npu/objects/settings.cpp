@@ -33,6 +33,15 @@ std::uint32_t read_version(const char* variable, std::uint32_t first, std::uint3
   return otherwise;
 }
 
+/// Reads "0" or "1". Reports anything else on stderr. @return false if unset or wrong.
+bool read_switch(const char* variable) {
+  const char* const text = std::getenv(variable);
+  const std::string_view word = text ? text : "";
+  if (word.empty() || word == "0" || word == "1") return word == "1";
+  std::fprintf(stderr, "libze_tenon_npu: %s is '%s', neither 0 nor 1\n", variable, text);
+  return false;
+}
+
 }  // namespace
 
 bool is_offered(std::string_view short_name) noexcept {
@@ -68,14 +77,13 @@ std::uint32_t driver_version(std::uint32_t otherwise) noexcept {
 }
 
 bool is_as_hardware() noexcept {
-  static const bool is = [] {
-    const char* const text = std::getenv("TENON_NPU_AS_HARDWARE");
-    const std::string_view word = text ? text : "";
-    if (word.empty() || word == "0" || word == "1") return word == "1";
-    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_AS_HARDWARE is '%s', neither 0 nor 1\n", text);
-    return false;
-  }();
+  static const bool is = read_switch("TENON_NPU_AS_HARDWARE");
   return is;
+}
+
+bool sees_system_memory() noexcept {
+  static const bool sees = read_switch("TENON_NPU_SYSTEM_MEMORY");
+  return sees;
 }
 
 std::uint32_t loader_version() noexcept { return highest_version.load(std::memory_order_relaxed); }

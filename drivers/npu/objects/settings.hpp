@@ -25,6 +25,10 @@ std::uint32_t driver_version(std::uint32_t otherwise) noexcept;
 /// no /dev/udmabuf, a memfd is exported as a dma-buf. For clients that look for these; otherwise everything says that it is software.
 bool is_as_hardware() noexcept;
 
+/// Whether TENON_NPU_SYSTEM_MEMORY is "1": the device reads and writes all memory of the process, as no NPU does. For tests that
+/// copy from and to memory that was never allocated or imported.
+bool sees_system_memory() noexcept;
+
 /// The highest API version for which the loader requested a dispatch table. See zeGet*ProcAddrTable.
 std::uint32_t loader_version() noexcept;
 void note_loader_version(std::uint32_t version) noexcept;

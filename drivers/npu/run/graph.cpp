@@ -67,7 +67,7 @@ ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValu
                     "' takes no strides; the build option NPU_ENABLE_STRIDES_FOR lists arguments that may");
   const std::size_t extent = extent_of(argument, bound->byte_strides);
   const std::size_t min = std::max<std::size_t>(extent, 1);
-  bound->allocation = memory_table().find_range(&context, value.data, min);
+  bound->allocation = memory_at(context, value.data, min);
   if (!bound->allocation)
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                 "argument '" + argument.name + "' wants " + std::to_string(extent) +

@@ -3,16 +3,20 @@
 """Level Zero's own conformance tests on the software NPU: runs their programs, counts what passed, and compares what failed with the table of
 docs/reference/npu_conformance.md.
 
-run.py --tests FOLDER --loader FOLDER --driver FILE [--guide FILE] [--only PROGRAM]...
+run.py --tests FOLDER --loader FOLDER --driver FILE [--guide FILE] [--write] [--only PROGRAM]...
 
 FOLDER of tests is where they were built: scripts/npu_conformance.sh does that. A test that fails and is not in the table is an error, and so is
-a line of the table whose tests all pass. A program that crashes, or says nothing for a while, is ended, and goes on behind that test, which
-has failed. Exits 1 for an error."""
+a line of the table whose tests all pass. A test in which a module, an image, a sampler or a counter-based event cannot be made is counted
+apart: an NPU has none. A program that crashes, or says nothing for a while, is ended, and goes on behind that test, which has
+failed. --write puts the counts into the page. Exits 1 for an error."""
 import argparse
+import collections
+import datetime
 import fnmatch
 import json
 import os
 import pathlib
+import platform
 import queue
 import re
 import subprocess
@@ -21,7 +25,13 @@ import tempfile
 import threading
 
 BEGIN, END = "<!-- what fails -->", "<!-- end of what fails -->"
+COUNTS, END_OF_COUNTS = "<!-- counts -->", "<!-- end of counts -->"
 LIST = "--gtest_list_tests"
+# How tests fail that need what an NPU refuses to make.
+LACKED = re.compile(r"(?s)/test_harness_(module|image|sampler)\.cpp:.* Failure.*ZE_RESULT_ERROR_UNSUPPORTED_FEATURE.*-->|"
+                    r"/test_harness_image\.cpp:.* Failure.*Expected: true|ZE_RESULT_ERROR_UNSUPPORTED_FEATURE.*--> zeEventCounterBasedCreate")
+# Each such test costs a start of its program. Where so many of one test lack it, its other parameters are not tried.
+ENOUGH = 3
 SILENCE_S = float(os.environ.get("TENON_CONFORMANCE_SILENCE_S", "120"))
 # Programs start their helpers from these folders of the working directory.
 HELPERS = ("device", "driver", "fabric", "ipc", "memory", "process")
@@ -82,7 +92,7 @@ def run_once(program, environment, folder, tests, outcomes, log):
         flags.flush()
         process = subprocess.Popen([program, f"--gtest_flagfile={flags.name}"], env=environment, cwd=folder, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
-        current = ""
+        current = failure = ""
         for line in lines_of(process):
             if line is None:
                 os.killpg(process.pid, 9)
@@ -91,15 +101,29 @@ def run_once(program, environment, folder, tests, outcomes, log):
             log.write(line)
             said = re.match(r"\[ +(RUN|OK|FAILED|SKIPPED) +\] (\S+?)(,| \(|$)", line)
             if said and said.group(1) == "RUN":
-                current = said.group(2)
+                current, failure = said.group(2), ""
             elif said and said.group(2) == current:
                 outcomes[current], current = said.group(1), ""
+            elif ": Failure" in line:
+                failure = line
+            elif failure and len(failure) < 1000:
+                failure += line
+            # What it does with a handle that it did not get shows nothing, and may not end.
+            if current and ("-->" in line or "Expected: true" in line) and LACKED.search(failure):
+                os.killpg(process.pid, 9)
+                outcomes[current] = "LACKS"
+                break
         process.wait(timeout=SILENCE_S)
         return current
 
 
+def body(test):
+    """The test without the parameter that it is run with; it may have none."""
+    return test[:test.rfind("/")] if test.rfind("/") > test.rfind(".") else test
+
+
 def run_program(name, program, environment, folder, logs):
-    """{test: OK, FAILED, SKIPPED or CRASHED}"""
+    """{test: OK, FAILED, SKIPPED, CRASHED or LACKS}"""
     outcomes = {}
     with open(logs / f"{name}.log", "w", encoding="utf-8") as log:
         left = listed(program, environment, folder, log)
@@ -108,7 +132,9 @@ def run_program(name, program, environment, folder, logs):
         while left:
             ended_in = run_once(program, environment, folder, left, outcomes, log)
             if ended_in:
-                outcomes[ended_in] = "CRASHED"
+                outcomes.setdefault(ended_in, "CRASHED")
+            lacking = collections.Counter(body(test) for test, outcome in outcomes.items() if outcome == "LACKS")
+            outcomes.update((test, "LACKS") for test in left if test not in outcomes and lacking[body(test)] >= ENOUGH)
             before, left = len(left), [test for test in left if test not in outcomes]
             if not ended_in and left or len(left) == before:
                 outcomes.update((test, "CRASHED") for test in left)  # It ended without a word about them.
@@ -131,12 +157,21 @@ def compare(failed, ran, guide):
                     if row[0] in ran and not any(program == row[0] and fnmatch.fnmatchcase(test, row[1]) for program, test in failed)]
 
 
+def write(table, guide):
+    """Puts the counts into the page, with the date and the system."""
+    text = guide.read_text(encoding="utf-8")
+    release = platform.freedesktop_os_release()
+    counted = [f"Counted on {datetime.date.today()}, {release['ID'].capitalize()} {release.get('VERSION_ID', '')}:", "", *table]
+    guide.write_text(text[:text.index(COUNTS) + len(COUNTS)] + "\n" + "\n".join(counted) + "\n" + text[text.index(END_OF_COUNTS):], encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tests", type=pathlib.Path, required=True, help="where the tests were built")
     parser.add_argument("--loader", type=pathlib.Path, required=True, help="the folder of libze_loader.so.1 that they were built for")
     parser.add_argument("--driver", type=pathlib.Path, required=True, help="libze_tenon_npu.so")
     parser.add_argument("--guide", type=pathlib.Path, help="the page whose table says what fails; without it failures are listed")
+    parser.add_argument("--write", action="store_true", help="put the counts into the page")
     parser.add_argument("--only", action="append", default=[], help="a program's name; may stand several times")
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("build/npu_conformance"), help="where what they said is kept")
     arguments = parser.parse_args()
@@ -146,25 +181,32 @@ def main():
         sys.exit(f"npu_conformance: no test program below {arguments.tests}")
     loader = str(arguments.loader.resolve())
     # Without its own path the loader takes a tracing layer of the system, whose version it then refuses: each test would be skipped.
-    environment = os.environ | {"LD_LIBRARY_PATH": loader, "ZEL_LIBRARY_PATH": loader, "ZE_ENABLE_ALT_DRIVERS": str(arguments.driver.resolve())}
+    environment = os.environ | {"LD_LIBRARY_PATH": loader, "ZEL_LIBRARY_PATH": loader, "ZE_ENABLE_ALT_DRIVERS": str(arguments.driver.resolve()),
+                                "TENON_NPU_SYSTEM_MEMORY": "1", "TENON_NPU_API_VERSION": "1.17",
+                                "TENON_NPU_AS_HARDWARE": "1"}
     failed, total = set(), {}
     with tempfile.TemporaryDirectory() as folder:
         for name, path in found.items():
             (pathlib.Path(folder) / name).symlink_to(path)
         for name in HELPERS:
             (pathlib.Path(folder) / name).symlink_to(".")
-        print("| program | pass | fail | skipped |\n|---|---|---|---|")
+        table = ["| program | pass | fail | skipped | needs what an NPU lacks |", "|---|---|---|---|---|"]
+        print("\n".join(table))
         for name in names:
             outcomes = run_program(name, f"./{name}", environment, folder, arguments.logs)
             (arguments.logs / f"{name}.json").write_text(json.dumps(outcomes, indent=1), encoding="utf-8")
-            counts = [sum(each in kinds for each in outcomes.values()) for kinds in (("OK",), ("FAILED", "CRASHED"), ("SKIPPED",))]
+            counts = [sum(each in kinds for each in outcomes.values()) for kinds in (("OK",), ("FAILED", "CRASHED"), ("SKIPPED",), ("LACKS",))]
             total = {kind: total.get(kind, 0) + count for kind, count in enumerate(counts)}
-            print(f"| {name} | " + " | ".join(map(str, counts)) + " |", flush=True)
+            table.append(f"| {name} | " + " | ".join(map(str, counts)) + " |")
+            print(table[-1], flush=True)
             failed |= {(name, test) for test, outcome in outcomes.items() if outcome in ("FAILED", "CRASHED")}
-    print("| all | " + " | ".join(str(count) for count in total.values()) + " |")
+    table.append("| all | " + " | ".join(str(count) for count in total.values()) + " |")
+    print(table[-1])
     if total[0] == 0:
         sys.exit(f"npu_conformance: no test passed, so nothing was shown: {arguments.logs} has what the programs said")
     wrong = compare(failed, names, arguments.guide) if arguments.guide else [f"{program}: {test}" for program, test in sorted(failed)]
+    if arguments.write:
+        write(table, arguments.guide)
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -93,7 +93,7 @@ class RecordSink final : public PacketSink {
   void write(std::uint32_t, const Frame& frame) override {
     const auto known = metadata::find(frame);
     const auto given = known ? known->first<av::Packets>() : nullptr;
-    const std::uint64_t own = own_->stream().generation;
+    const std::uint64_t own = own_->generation();
     if (!given && own == 0)
       throw Error(Code::kFailedPrecondition, owner_ +
                                                  ": frames come without the packets that they were decoded from; let "
@@ -101,14 +101,14 @@ class RecordSink final : public PacketSink {
     const av::Packets packets = given ? *given : av::Packets{own_, own, frame.timestamp_ns()};
     if (packets.time_ns == kNoTimestamp)
       throw Error(Code::kInvalidArgument, owner_ + ": a frame has no time, so its packets are not known");
-    if (ring_ != packets.ring || generation_ != packets.generation) {
-      stop();
-      ring_ = packets.ring;
-      generation_ = packets.generation;
-      frame_ns_.reset();
-    }
     static const metadata::Collection none;
     try {
+      if (ring_ != packets.ring || generation_ != packets.generation) {
+        record_rest();
+        ring_ = packets.ring;
+        generation_ = packets.generation;
+        frame_ns_.reset();
+      }
       look(known ? *known : none, packets.time_ns);
     } catch (...) {
       file_.reset();  // This removes the temporary file.
@@ -154,8 +154,7 @@ class RecordSink final : public PacketSink {
   }
 
   void end(std::uint32_t) override {
-    if (end_ns_ && ring_) record();
-    stop();
+    record_rest();
     ring_.reset();
   }
   void finish() override { stop(); }
@@ -171,7 +170,7 @@ class RecordSink final : public PacketSink {
     frame_ns_ = time_ns;
     if (is_event(known)) {
       if (!end_ns_) {
-        const auto first = ring_->keyframe_before(later(time_ns, -before_ns_));
+        const auto first = ring_->keyframe_before(generation_, later(time_ns, -before_ns_));
         if (!first) return;  // No keyframe yet: nothing could be decoded.
         next_ = *first;      // Also where the recording before has some of these packets: each file is whole.
       }
@@ -196,28 +195,28 @@ class RecordSink final : public PacketSink {
 
   /// Writes the packets that have come, up to the end of the recording. @return Whether its last packet has come.
   bool record() {
-    const av::PacketStream stream = ring_->stream();
-    if (stream.generation != generation_) return true;
+    const std::optional<av::PacketStream> stream = ring_->stream(generation_);
+    if (!stream) return true;
     for (;;) {
       const std::uint64_t wanted = next_;
       if (!ring_->read(generation_, next_, packet_.get())) return false;
       if (next_ != wanted && file_)
         begins_ = true;  // Packets were dropped before they were read: go on in another file.
-      const std::int64_t time_ns = av::decode_time_ns(*packet_, stream.time_base);
+      const std::int64_t time_ns = av::decode_time_ns(*packet_, stream->time_base);
       const bool is_key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
       const bool has_time = time_ns != kNoTimestamp;
       const PacketTime time{time_ns, packet_->dts != AV_NOPTS_VALUE};
       if (has_time && packet_time_ && is_jump(*packet_time_, time)) {
         begins_ = true;
-      } else if (has_time && time_ns > *end_ns_ && !is_shown_before(stream)) {
+      } else if (has_time && time_ns > *end_ns_ && !is_shown_before(*stream)) {
         av_packet_unref(packet_.get());
         return true;
       }
       if (has_time) packet_time_ = time;
       if (file_ && is_key && (begins_ || is_full(time_ns))) complete();
-      if (!file_ && is_key) begin(stream, time_ns);
+      if (!file_ && is_key) begin(*stream, time_ns);
       if (file_) {
-        if (packet_->pts != AV_NOPTS_VALUE) shown_ns_ = std::max(shown_ns_, av::to_ns(packet_->pts, stream.time_base));
+        if (packet_->pts != AV_NOPTS_VALUE) shown_ns_ = std::max(shown_ns_, av::to_ns(packet_->pts, stream->time_base));
         file_->write(packet_.get());
       }
       av_packet_unref(packet_.get());
@@ -254,6 +253,12 @@ class RecordSink final : public PacketSink {
       std::filesystem::remove(written_.front(), ignored);
       written_.pop_front();
     }
+  }
+
+  /// No frame of the stream comes any more, but packets that came after its last frame may belong to the recording.
+  void record_rest() {
+    if (end_ns_) record();
+    stop();
   }
 
   void stop() {

@@ -220,6 +220,65 @@ TEST_F(Record, AClockThatGoesBackBeginsAFile) {
   EXPECT_EQ(count, 150u);
 }
 
+/// A packet of a stream with 25 pictures per second in milliseconds.
+struct Packet {
+  av::PacketPtr packet{av_packet_alloc()};
+  Packet(std::int64_t number, bool is_key, int size = 1000) {
+    av_new_packet(packet.get(), size);
+    packet->pts = packet->dts = number * 40;
+    if (is_key) packet->flags |= AV_PKT_FLAG_KEY;
+  }
+};
+
+/// Another stream of VP8 in milliseconds.
+void begin(av::PacketRing& ring) {
+  AVFormatContext* format = avformat_alloc_context();
+  AVStream* stream = avformat_new_stream(format, nullptr);
+  stream->time_base = {1, 1000};
+  stream->codecpar->codec_type = AVMEDIA_TYPE_VIDEO;
+  stream->codecpar->codec_id = AV_CODEC_ID_VP8;
+  stream->codecpar->width = 64, stream->codecpar->height = 48;
+  ring.begin(*stream);
+  avformat_free_context(format);
+}
+
+/// The source reads ahead: a stream has ended, and the next one has begun, before its pictures come.
+TEST_F(Record, WhatIsLeftOfAStreamThatEndedIsInItsFile) {
+  const auto ring = std::make_shared<av::PacketRing>(std::chrono::seconds(4), 1 << 20);
+  const auto frame_of = [&](std::uint64_t generation, std::int64_t number, bool is_event) {
+    Frame frame = Frame::allocate({kGray8, 64, 48});
+    metadata::of(frame).add(av::Packets{ring, generation, number * 40'000'000});
+    if (is_event) metadata::of(frame).add(metadata::Detection{{0, 0, 9, 9}, "cat", 0, 0.9f, 1});
+    return frame;
+  };
+  const auto make = [&](const char* name, const char* labels, const char* after_s) {
+    return std::get<std::unique_ptr<Sink>>(make_element(
+        "record", {{"path", folder_.file(name)}, {"labels", labels}, {"before_s", "1"}, {"after_s", after_s}},
+        {"keep", nullptr, {0}}));
+  };
+  const auto all = make("all{number}.mkv", "", "5"), event = make("event{number}.mkv", "cat", "0.2");
+  for (Sink* sink : {all.get(), event.get()}) sink->open(0, {});
+  begin(*ring);
+  const auto add = [&] {
+    for (std::int64_t i = 0; i < 50; ++i) ring->add(*Packet(i, i % 10 == 0).packet);
+  };
+  add();
+  begin(*ring);
+  add();
+  for (std::int64_t i = 0; i < 48; ++i) {  // An element between leaves out the last two.
+    all->write(0, frame_of(1, i, false));
+    event->write(0, frame_of(1, i, i == 47));
+  }
+  all->write(0, frame_of(2, 0, false));
+  event->write(0, frame_of(2, 0, false));
+  EXPECT_EQ(packet_times(folder_.file("all000001.mkv")).size(), 50u);
+  // One second before packet 47 is 22; the keyframe before that is 20.
+  EXPECT_EQ(packet_times(folder_.file("event000001.mkv")).size(), 30u);
+  for (Sink* sink : {all.get(), event.get()}) sink->end(0), sink->finish();
+  EXPECT_THAT(files(), ElementsAre("all000001.mkv", "all000002.mkv", "event000001.mkv"));
+  EXPECT_EQ(packet_times(folder_.file("all000002.mkv")).size(), 50u);
+}
+
 TEST_F(Record, LeavesNothingUnfinishedWhenTheDiskIsFull) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -259,23 +318,10 @@ TEST_F(Record, SaysWhatIsWrong) {
   EXPECT_THAT(files(), IsEmpty());
 }
 
-/// A packet of a stream with 25 pictures per second in milliseconds.
-struct Packet {
-  av::PacketPtr packet{av_packet_alloc()};
-  Packet(std::int64_t number, bool is_key, int size = 1000) {
-    av_new_packet(packet.get(), size);
-    packet->pts = packet->dts = number * 40;
-    if (is_key) packet->flags |= AV_PKT_FLAG_KEY;
-  }
-};
-
 TEST(PacketRing, KeepsGroupsForATimeAndWithinABound) {
-  AVFormatContext* format = avformat_alloc_context();
-  AVStream* stream = avformat_new_stream(format, nullptr);
-  stream->time_base = {1, 1000};
   const auto filled = [&](std::int64_t keep_s, std::size_t most, std::int64_t count, std::int64_t group) {
     auto ring = std::make_shared<av::PacketRing>(std::chrono::seconds(keep_s), most);
-    ring->begin(*stream);
+    begin(*ring);
     for (std::int64_t i = 0; i < count; ++i) {
       ring->add(*Packet(i, i % group == 3).packet);
       EXPECT_LE(ring->size_bytes(), most);
@@ -289,27 +335,80 @@ TEST(PacketRing, KeepsGroupsForATimeAndWithinABound) {
   av::PacketPtr packet{av_packet_alloc()};
   ASSERT_TRUE(by_time->read(1, number, packet.get()));
   EXPECT_NE(packet->flags & AV_PKT_FLAG_KEY, 0) << "what is left begins with a keyframe";
-  const auto key = by_time->keyframe_before(999 * 40'000'000LL);
+  const auto key = by_time->keyframe_before(1, 999 * 40'000'000LL);
   ASSERT_TRUE(key);
   std::uint64_t last = *key;
   ASSERT_TRUE(by_time->read(1, last, packet.get()));
   EXPECT_EQ(packet->pts, 993 * 40);
-  EXPECT_EQ(*by_time->keyframe_before(0), number) << "the first that is there";
+  EXPECT_EQ(*by_time->keyframe_before(1, 0), number) << "the first that is there";
   const auto by_bytes = filled(1000, 30'500, 1000, 10);
   EXPECT_GE(by_bytes->size_bytes(), 20'000u);
   // A group that is larger than the bound is left out, and the next keyframe begins anew.
   const auto large = filled(1000, 5'000, 1000, 100);
-  EXPECT_FALSE(large->keyframe_before(0));
+  EXPECT_FALSE(large->keyframe_before(1, 0));
   large->add(*Packet(1000, true).packet);
-  EXPECT_TRUE(large->keyframe_before(0));
-  large->begin(*stream);
-  EXPECT_FALSE(large->keyframe_before(0));
-  EXPECT_EQ(large->size_bytes(), 0u);
-  large->add(*Packet(1001, true).packet);
-  std::uint64_t next = 0;
-  EXPECT_FALSE(large->read(1, next, packet.get())) << "packets of another stream";
-  EXPECT_TRUE(large->read(2, next, packet.get()));
-  avformat_free_context(format);
+  EXPECT_TRUE(large->keyframe_before(1, 0));
+}
+
+TEST(PacketRing, KeepsStreamsThatEndedForTheSameTimeAndWithinTheSameBound) {
+  av::PacketRing ring(std::chrono::seconds(2), 100'000);
+  const av::PacketPtr packet{av_packet_alloc()};
+  const auto add = [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t i = first; i < first + count; ++i) ring.add(*Packet(i, i % 10 == 0).packet);
+  };
+  const auto count_of = [&](std::uint64_t generation) {
+    int count = 0;
+    for (std::uint64_t number = 0; ring.read(generation, number, packet.get()); ++number) ++count;
+    return count;
+  };
+  const auto shown_at = [&](std::uint64_t generation, std::int64_t time_ns) {
+    auto number = ring.keyframe_before(generation, time_ns);
+    return number && ring.read(generation, *number, packet.get()) ? packet->pts / 40 : -1;
+  };
+  EXPECT_EQ(ring.generation(), 0u);
+  begin(ring);
+  add(1000, 20);
+  begin(ring);
+  EXPECT_EQ(ring.generation(), 2u);
+  EXPECT_FALSE(ring.stream(3));
+  EXPECT_EQ(shown_at(2, 0), -1) << "nothing of it has come";
+  add(9, 1);
+  EXPECT_EQ(count_of(2), 0) << "packets before its first keyframe are left out";
+  add(0, 40);  // By a clock of its own.
+  EXPECT_EQ(count_of(1), 20);
+  EXPECT_EQ(count_of(2), 40);
+  EXPECT_EQ(shown_at(1, 1009 * 40'000'000LL), 1000);
+  EXPECT_EQ(shown_at(1, 9999 * 40'000'000LL), 1010);
+  EXPECT_EQ(shown_at(2, 12 * 40'000'000LL), 10);
+  add(40, 10);
+  EXPECT_EQ(count_of(1), 10) << "the first group is older than the time";
+  ASSERT_TRUE(ring.stream(1));
+  EXPECT_EQ(ring.stream(1)->generation, 1u);
+  add(50, 10);
+  EXPECT_EQ(shown_at(1, 9999 * 40'000'000LL), -1);
+  EXPECT_FALSE(ring.stream(1));
+  EXPECT_EQ(count_of(2), 60);
+  // Streams that soon end are bounded as well.
+  for (const int size : {3000, 100}) {
+    for (int i = 0; i < 200; ++i) {
+      begin(ring);
+      ring.add(*Packet(0, true, size).packet);
+      EXPECT_LE(ring.size_bytes(), 100'000u);
+    }
+  }
+  EXPECT_LE(ring.size_bytes(), 51u * 100) << "each lasts as long as a picture usually does";
+  EXPECT_EQ(count_of(ring.generation() - 40), 1);
+  EXPECT_FALSE(ring.stream(ring.generation() - 60));
+  begin(ring);
+  begin(ring);
+  EXPECT_FALSE(ring.stream(ring.generation() - 1)) << "nothing came of it";
+  const Packet stray(0, true);
+  stray.packet->pts = stray.packet->dts = INT64_MAX / 1'000'000;
+  add(0, 1);
+  ring.add(*stray.packet);
+  begin(ring);
+  add(0, 30);
+  EXPECT_EQ(count_of(ring.generation()), 30) << "a stray time is of its own stream";
 }
 
 }  // namespace record_sink_test

@@ -31,44 +31,64 @@ struct PacketStream {
   std::uint64_t generation = 0;
 };
 
-/// The last packets of one stream, from a keyframe on. A Video fills it (Options::packets), any number of others read.
+/// The last packets of a stream, from a keyframe on, and of those before it. A Video fills it (Options::packets), any number of others read,
+/// by the generation that a frame names: pictures come later than packets, so a stream that ended is still read while the next one begins.
 /// @thread any. @cost a lock for each packet; packets are references, their bytes are not copied.
 class PacketRing {
  public:
-  /// @param keep  Packets stay for so long at least, by their own times.
-  /// @param most_bytes  When there are more, older ones go earlier, a group of pictures at a time.
+  /// @param keep  Packets stay for so long at least, by their own times; those of the next stream follow on.
+  /// @param most_bytes  When there are more of all streams, older ones go earlier, a group of pictures at a time.
   PacketRing(std::chrono::nanoseconds keep, std::size_t most_bytes) : keep_(keep), most_bytes_(most_bytes) {}
 
-  /// Another stream begins: packets before are dropped. @errors kResourceExhausted
+  /// Another stream begins, which does not continue the one before. @errors kResourceExhausted
   void begin(const AVStream& stream);
   /// Packets before the first keyframe are left out. @errors kResourceExhausted
   void add(const AVPacket& packet);
 
-  PacketStream stream() const;
+  /// That of the stream which packets are added to; 0: none has begun.
+  std::uint64_t generation() const;
+  /// Nothing: it has not begun, or all its packets are gone.
+  std::optional<PacketStream> stream(std::uint64_t generation) const;
   /// The number of the packet of the last keyframe that is shown at `time_ns` or before it, else of the first one there is; nothing: there
   /// is none. @param time_ns  By the packets' own times.
-  std::optional<std::uint64_t> keyframe_before(std::int64_t time_ns) const;
+  std::optional<std::uint64_t> keyframe_before(std::uint64_t generation, std::int64_t time_ns) const;
   /// Makes `packet` refer to the packet of that number, instead of what it refers to.
   /// @param generation  That of the stream whose packets are wanted.
   /// @param number  If that packet is gone, it becomes the first that is there, a keyframe.
-  /// @return False: it has not come yet, or another stream has begun. @errors kResourceExhausted
+  /// @return False: it has not come yet, or the stream ended before it. @errors kResourceExhausted
   bool read(std::uint64_t generation, std::uint64_t& number, AVPacket* packet) const;
   /// The time of the last packet; 0: there was none.
   std::int64_t last_time_ns() const;
   std::size_t size_bytes() const;
 
  private:
+  struct Kept {
+    PacketStream stream;
+    std::uint64_t first = 0;  ///< Number of its first packet, which may be gone.
+  };
+  struct Keyframe {
+    std::uint64_t number = 0;
+    std::int64_t time_ns = 0;  ///< By the clock of the stream that packets are added to, from its first packet on.
+  };
+  /// Numbers of the packets that are there of a stream. @pre The mutex is held.
+  struct Numbers {
+    const PacketStream* stream = nullptr;  ///< Null: it is not known.
+    std::uint64_t first = 0, end = 0;
+  };
+  Numbers numbers_of(std::uint64_t generation) const;
   void drop_first_group();
 
   const std::chrono::nanoseconds keep_;
   const std::size_t most_bytes_;
   mutable std::mutex mutex_;
-  PacketStream stream_;
+  std::deque<Kept> streams_{Kept{}};  ///< The oldest first; all but the last have packets.
   std::deque<PacketPtr> packets_;
-  std::uint64_t first_ = 0;              ///< Number of the first packet.
-  std::deque<std::uint64_t> keyframes_;  ///< Numbers; the first is first_.
+  std::uint64_t first_ = 0;         ///< Number of the first packet.
+  std::deque<Keyframe> keyframes_;  ///< The first is first_.
   std::size_t bytes_ = 0;
   std::int64_t last_time_ns_ = 0;
+  std::optional<std::int64_t> begin_ns_;  ///< The first time of the stream that packets are added to.
+  std::int64_t now_ns_ = 0;               ///< The latest one after it.
 };
 
 /// Metadata of a frame whose Video keeps its packets.

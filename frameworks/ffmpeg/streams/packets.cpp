@@ -3,6 +3,7 @@
 #include <tenon/frameworks/ffmpeg/packets.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -73,11 +74,13 @@ TENON_INLINE void PacketRing::begin(const AVStream& stream) {
   auto codec = detail::copy_of(stream.codecpar);
   std::vector<std::uint8_t> matrix = detail::display_matrix_of(stream);
   const std::lock_guard lock(mutex_);
-  first_ += packets_.size();
-  packets_.clear();
-  keyframes_.clear();
-  bytes_ = 0;
-  stream_ = {std::move(codec), stream.time_base, std::move(matrix), stream_.generation + 1};
+  const std::uint64_t generation = streams_.back().stream.generation;
+  const Numbers last = numbers_of(generation);
+  if (last.first != last.end) streams_.emplace_back();  // Else nothing came of it, and it is replaced.
+  streams_.back() = {{std::move(codec), stream.time_base, std::move(matrix), generation + 1}, last.end};
+  for (Keyframe& before : keyframes_) before.time_ns = later(before.time_ns, -later(now_ns_, usual_step_ns(0)));
+  begin_ns_.reset();
+  now_ns_ = 0;
 }
 
 TENON_INLINE void PacketRing::add(const AVPacket& packet) {
@@ -85,51 +88,76 @@ TENON_INLINE void PacketRing::add(const AVPacket& packet) {
   PacketPtr kept = detail::new_packet();
   detail::refer(kept.get(), &packet);
   const std::lock_guard lock(mutex_);
-  if (packets_.empty() && !is_key) return;
-  if (is_key) keyframes_.push_back(first_ + packets_.size());
+  const Numbers there = numbers_of(streams_.back().stream.generation);
+  if (there.first == there.end && !is_key) return;
+  const std::int64_t time_ns = decode_time_ns(packet, there.stream->time_base);
+  if (time_ns != kNoTimestamp) {
+    if (!begin_ns_) begin_ns_ = time_ns;
+    last_time_ns_ = time_ns;
+    now_ns_ = std::max(now_ns_, later(time_ns, -*begin_ns_));
+  }
+  if (is_key) keyframes_.push_back({there.end, now_ns_});
   bytes_ += static_cast<std::size_t>(packet.size);
   packets_.push_back(std::move(kept));
-  const std::int64_t time_ns = decode_time_ns(packet, stream_.time_base);
-  if (time_ns != kNoTimestamp) last_time_ns_ = time_ns;
   while (keyframes_.size() > 1) {
-    const std::int64_t next_ns = decode_time_ns(*packets_[keyframes_[1] - first_], stream_.time_base);
-    const bool is_needed = next_ns == kNoTimestamp || last_time_ns_ < later(next_ns, keep_.count());
+    const bool is_needed = now_ns_ < later(keyframes_[1].time_ns, keep_.count());
     if (is_needed && bytes_ <= most_bytes_) return;
     drop_first_group();
   }
   if (bytes_ > most_bytes_) drop_first_group();  // One group alone is too large.
 }
 
+TENON_INLINE PacketRing::Numbers PacketRing::numbers_of(std::uint64_t generation) const {
+  const auto at = std::ranges::find(streams_, generation, [](const Kept& kept) { return kept.stream.generation; });
+  if (at == streams_.end()) return {};
+  const auto next = std::next(at);
+  return {&at->stream, std::max(at->first, first_), next != streams_.end() ? next->first : first_ + packets_.size()};
+}
+
 /// @pre The mutex is held, and there is a keyframe.
 TENON_INLINE void PacketRing::drop_first_group() {
   keyframes_.pop_front();
-  const std::uint64_t end = keyframes_.empty() ? first_ + packets_.size() : keyframes_.front();
+  const std::uint64_t end = keyframes_.empty() ? first_ + packets_.size() : keyframes_.front().number;
   for (; first_ != end; ++first_) {
     bytes_ -= static_cast<std::size_t>(packets_.front()->size);
     packets_.pop_front();
   }
+  while (streams_.size() > 1 && streams_[1].first <= first_) streams_.pop_front();
 }
 
-TENON_INLINE PacketStream PacketRing::stream() const {
+TENON_INLINE std::uint64_t PacketRing::generation() const {
   const std::lock_guard lock(mutex_);
-  return stream_;
+  return streams_.back().stream.generation;
 }
 
-TENON_INLINE std::optional<std::uint64_t> PacketRing::keyframe_before(std::int64_t time_ns) const {
+TENON_INLINE std::optional<PacketStream> PacketRing::stream(std::uint64_t generation) const {
   const std::lock_guard lock(mutex_);
-  for (auto at = keyframes_.rbegin(); at != keyframes_.rend(); ++at) {
-    const AVPacket& packet = *packets_[*at - first_];
-    const std::int64_t shown_ns = to_ns(packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts, stream_.time_base);
-    if (shown_ns != kNoTimestamp && shown_ns <= time_ns) return *at;
+  const PacketStream* const stream = numbers_of(generation).stream;
+  return stream ? std::optional(*stream) : std::nullopt;
+}
+
+TENON_INLINE std::optional<std::uint64_t> PacketRing::keyframe_before(std::uint64_t generation,
+                                                                      std::int64_t time_ns) const {
+  const std::lock_guard lock(mutex_);
+  const Numbers there = numbers_of(generation);
+  std::optional<std::uint64_t> found;
+  for (auto at = keyframes_.rbegin(); at != keyframes_.rend() && at->number >= there.first; ++at) {
+    if (at->number >= there.end) continue;
+    found = at->number;
+    const AVPacket& packet = *packets_[at->number - first_];
+    const std::int64_t shown_ns =
+        to_ns(packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts, there.stream->time_base);
+    if (shown_ns != kNoTimestamp && shown_ns <= time_ns) break;
   }
-  return keyframes_.empty() ? std::nullopt : std::optional(keyframes_.front());
+  return found;
 }
 
 TENON_INLINE bool PacketRing::read(std::uint64_t generation, std::uint64_t& number, AVPacket* packet) const {
   const std::lock_guard lock(mutex_);
-  if (generation != stream_.generation) return false;
-  number = std::max(number, first_);
-  if (number >= first_ + packets_.size()) return false;
+  const Numbers there = numbers_of(generation);
+  if (!there.stream) return false;
+  number = std::max(number, there.first);
+  if (number >= there.end) return false;
   av_packet_unref(packet);
   detail::refer(packet, packets_[number - first_].get());
   return true;

@@ -434,7 +434,7 @@ struct Video::Impl {
     if (options.packets) {
       const std::int64_t time_ns =
           presented == AV_NOPTS_VALUE ? options.packets->last_time_ns() : to_ns(presented, input.stream()->time_base);
-      metadata::of(result).add(Packets{options.packets, options.packets->stream().generation, time_ns});
+      metadata::of(result).add(Packets{options.packets, options.packets->generation(), time_ns});
     }
     const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px ||
                          !(result.info().format == info.format) || result.info().rotation != info.rotation;

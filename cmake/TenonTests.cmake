@@ -151,12 +151,12 @@ function(tenon_add_test)
 endfunction()
 
 # tenon_test_run(name COMMAND program arguments... [NEEDS targets, files] [LABELS l] [TIMEOUT s, 300] [ENV A=1] [PASS regular expression]
-#                [SKIPS: exit code 77 is no failure] [FAILS: it is to fail] [FIXTURES f] [SETUP fixture] [VARIANT]
-#                [UNSANITIZED: left out of sanitized builds])
+#                [COST s: it begins before those of less] [SKIPS: exit code 77 is no failure] [FAILS: it is to fail] [FIXTURES f]
+#                [SETUP fixture] [VARIANT] [UNSANITIZED: left out of sanitized builds])
 # A test that runs a program, where the program and what it NEEDS are there; these are built before it. A VARIANT runs a suite again under
 # another setting: CI runs an eighth of the variants, ./dev check --all each.
 function(tenon_test_run name)
-  cmake_parse_arguments(PARSE_ARGV 1 A "SKIPS;FAILS;VARIANT;UNSANITIZED" "TIMEOUT;PASS;SETUP" "COMMAND;NEEDS;LABELS;ENV;FIXTURES")
+  cmake_parse_arguments(PARSE_ARGV 1 A "SKIPS;FAILS;VARIANT;UNSANITIZED" "TIMEOUT;COST;PASS;SETUP" "COMMAND;NEEDS;LABELS;ENV;FIXTURES")
   _tenon_missing(missing ${A_NEEDS})
   if(NOT TENON_BUILD_TESTS OR missing OR (A_UNSANITIZED AND TENON_SANITIZE))
     return()
@@ -172,6 +172,9 @@ function(tenon_test_run name)
     set(A_TIMEOUT 300)
   endif()
   set(cost 0)
+  if(A_COST)
+    set(cost ${A_COST})
+  endif()
   if(A_VARIANT)
     list(APPEND A_LABELS variant)
     set(cost 600)  # Whole suites: they begin among the first, as in tenon_add_test.

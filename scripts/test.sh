@@ -221,10 +221,11 @@ sanitized_step() {
   ASAN_OPTIONS=allocator_may_return_null=1 run_ctest "build/$preset" -R "^($(programs_tests "build/$preset" "$labels" $programs))$"
 }
 
-# The core alone, and a program that uses it. Its own tests are compiled and run by the release build; here they are in ./dev check --all.
+# The core alone is built, as a part of a program that uses it, by fetch_content_test of the release build, which runs core's own tests, too. Here
+# both are in ./dev check --all, and otherwise only what CMake says of it.
 minimal_step() {
-  if [ "${TENON_VARIANTS:-}" = all ]; then build_step minimal && run_ctest build/minimal
-  else build_step minimal tenon_core header_only_test && run_ctest build/minimal -R '^header_only_test$'; fi
+  configure minimal || return
+  [ "${TENON_VARIANTS:-}" != all ] || { build minimal && run_ctest build/minimal; }
 }
 
 # What needs nothing that is built runs beside the build, where configuring, linking and downloads leave processors idle.
@@ -259,7 +260,7 @@ ci_steps() {
   step "configure as ./dev demo does, without tests" configure_demo
   step "public headers alone" python3 scripts/check_headers.py build/release
   ctest_step "tests (sanitized: core, frameworks, parsers)" sanitized_step asan '^(core|frameworks|parsers)$'
-  ctest_step "build and tests (minimal: core alone)" minimal_step
+  step "configure the core alone" minimal_step
   step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
 }
 

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 BEGIN, END = "<!-- what fails -->", "<!-- end of what fails -->"
 COUNTS, END_OF_COUNTS = "<!-- counts -->", "<!-- end of counts -->"
@@ -33,6 +34,7 @@ LACKED = re.compile(r"(?s)/test_harness_(module|image|sampler)\.cpp:.* Failure.*
 # Each such test costs a start of its program. Where so many of one test lack it, its other parameters are not tried.
 ENOUGH = 3
 SILENCE_S = float(os.environ.get("TENON_CONFORMANCE_SILENCE_S", "120"))
+LIMIT_S = float(os.environ.get("TENON_CONFORMANCE_LIMIT_S", "600"))  # For one test.
 # Programs start their helpers from these folders of the working directory.
 HELPERS = ("device", "driver", "fabric", "ipc", "memory", "process")
 
@@ -93,15 +95,16 @@ def run_once(program, environment, folder, tests, outcomes, log):
         process = subprocess.Popen([program, f"--gtest_flagfile={flags.name}"], env=environment, cwd=folder, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
         current = failure = ""
+        began = time.monotonic()
         for line in lines_of(process):
-            if line is None:
+            if line is None or time.monotonic() > began + LIMIT_S:
                 os.killpg(process.pid, 9)
-                log.write(f"no word for {SILENCE_S} s\n")
+                log.write(f"no word for {SILENCE_S} s\n" if line is None else f"no end after {LIMIT_S} s\n")
                 break
             log.write(line)
             said = re.match(r"\[ +(RUN|OK|FAILED|SKIPPED) +\] (\S+?)(,| \(|$)", line)
             if said and said.group(1) == "RUN":
-                current, failure = said.group(2), ""
+                current, failure, began = said.group(2), "", time.monotonic()
             elif said and said.group(2) == current:
                 outcomes[current], current = said.group(1), ""
             elif ": Failure" in line:

@@ -53,6 +53,9 @@ TENON_INLINE PoolLayout PoolLayout::make(AVPixelFormat format, int width, int he
   if (const int error = av_image_fill_plane_sizes(sizes, format, rows, pitches); error < 0) {
     throw detail::make_error(error, what, "av_image_fill_plane_sizes");
   }
+  // Motion compensation reads a little past a plane's last row, and SIMD writes there: FFmpeg's own pools leave so much
+  // behind each plane. Where that makes a gap, the next plane begins where devices can begin a sub-buffer.
+  constexpr std::size_t kRoom = 64 + 16, kPlaneAlignment = 512;
   std::size_t end = 0;
   for (std::size_t p = 0; p < 4 && sizes[p] != 0; ++p) {
     if (static_cast<std::size_t>(linesize[p]) > wanted.max_pitch) {
@@ -62,11 +65,11 @@ TENON_INLINE PoolLayout PoolLayout::make(AVPixelFormat format, int width, int he
     }
     layout.planes = p + 1;
     layout.pitch[p] = linesize[p];
-    layout.offset[p] = (end + align - 1) / align * align;
+    const std::size_t plane_align = std::max(align, kPlaneAlignment);
+    layout.offset[p] = p == 0 ? 0 : (end + kRoom + plane_align - 1) / plane_align * plane_align;
     end = layout.offset[p] + sizes[p];
   }
-  // Motion compensation reads a little past the last row, and SIMD writes there.
-  layout.size_bytes = std::max(end + std::max<std::size_t>(wanted.tail_padding, 64 + 16), wanted.size_bytes);
+  layout.size_bytes = std::max(end + std::max(wanted.tail_padding, kRoom), wanted.size_bytes);
   return layout;
 }
 

@@ -102,7 +102,9 @@ TENON_INLINE bool Input::read(AVPacket* packet, Deadline deadline) {
       continue;
     }
     if (error == AVERROR_EXIT || (Clock::now() >= deadline_ && error != AVERROR_EOF)) throw late("gave no picture");
-    if (error == AVERROR_EOF) {
+    // Demuxers of old games' films call a file's end so.
+    const bool is_at_end = error == AVERROR(EIO) && !live_ && format_->pb && avio_feof(format_->pb);
+    if (error == AVERROR_EOF || is_at_end) {
       // To many demuxers a read error in the middle of a file looks like its end.
       if (format_->pb && format_->pb->error < 0 && format_->pb->error != AVERROR_EOF) {
         if (format_->pb->error == AVERROR_EXIT) throw late("gave no picture");
@@ -183,7 +185,8 @@ TENON_INLINE void Input::open(const Options& options) {
       throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
     throw Error(Code::kDataLoss, kind_ + " \"" + name_ + "\": no " +
                                      (type_ == AVMEDIA_TYPE_AUDIO ? "sound" : "picture") +
-                                     " was found in it; it is truncated or damaged");
+                                     " was found in it; it is truncated or damaged, or of a kind that this FFmpeg "
+                                     "does not decode");
   }
   live_ = device || fifo_ || is_endless() || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
 }

@@ -272,6 +272,17 @@ TEST_F(FfmpegSource, UnknownFormatAndMisspeltOption) {
   }
 }
 
+TEST_F(FfmpegSource, AnAnimationThatFfmpegDoesNotDecodeIsNotCalledDamagedAlone) {
+  ClipSpec spec;
+  spec.codec = "libwebp_anim";
+  spec.frames = 5;
+  tenon_test::make_clip(folder_.file("clip.webp"), spec);
+  std::size_t frames = 0;
+  const auto [code, text] = run(folder_.file("clip.webp"), {}, &frames);
+  if (code == Code::kOk) GTEST_SKIP() << "this FFmpeg decodes them: " << frames;
+  EXPECT_THAT(text, testing::HasSubstr("of a kind that this FFmpeg does not decode"));
+}
+
 TEST_F(FfmpegSource, UnknownProtocolAndRefusedConnection) {
   EXPECT_EQ(run("nosuch://host/x").first, Code::kUnimplemented);
   EXPECT_EQ(run("http://127.0.0.1:1/x.mp4").first, Code::kUnavailable);

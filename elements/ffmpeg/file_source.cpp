@@ -2,6 +2,7 @@
 // The source "file": reads videos, pictures and network streams by FFmpeg.
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -40,6 +41,19 @@ av::HardwareDevice open_va(const std::string& node) {
                                   " `tenon va-env -- PROGRAM` runs PROGRAM with the software driver, also where there "
                                   "is no such node.");
   }
+}
+
+/// The lowest number of the files that match a pattern; nothing: there is none that FFmpeg takes.
+std::optional<int> first_number(const std::string& pattern) {
+  std::optional<int> first;
+  const std::size_t digits = fs::path(pattern).filename().string().find('%');
+  for (const std::string& each : numbered_files(pattern)) {
+    const std::string name = fs::path(each).filename().string();
+    int number = 0;
+    if (std::from_chars(name.data() + digits, name.data() + name.size(), number).ec == std::errc())
+      first = std::min(number, first.value_or(number));
+  }
+  return first;
 }
 
 /// The memory at the end of a path: "pool(memfd)" of "h264 -> pool(memfd)". A copy on the way is skipped.
@@ -135,6 +149,9 @@ class FileSource final : public Source {
     if (file.find('%') != std::string::npos && !fs::exists(file)) {
       options.format = "image2";
       options.input["framerate"] = std::to_string(picture_rate_);
+      // FFmpeg itself looks for the numbers 0 to 4.
+      if (const std::optional<int> first = first_number(file))
+        options.input.try_emplace("start_number", std::to_string(*first));
     }
     video_.emplace(file, std::move(options));
     if (loops_ && video_->live())

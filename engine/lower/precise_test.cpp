@@ -329,6 +329,30 @@ TEST(Precise, ProductsOfBytesAreExactInAnyPrecision) {
     }
 }
 
+/// Rounded to 8 bits and back, as QuantizeLinear and DequantizeLinear do it one after the other.
+Out in_steps(const Out& y, double step, double zero_point) {
+  const Out rounded = op1("Round", 5, {op1("Divide", 1, {y, scalar(step)})}, {{"mode", "half_to_even"}});
+  const Out numbers = converted(
+      op1("Clamp", 1, {op1("Add", 1, {rounded, scalar(zero_point)})}, {{"min", 0.0}, {"max", 255.0}}), element::u8);
+  return op1("Multiply", 1, {centred(numbers, zero_point), scalar(step)});
+}
+
+/// Corners of boxes, as a detector in 8 bits makes them: in bf16 a corner would be a step off, and so would a box that is a step wide.
+TEST(Precise, WhatIsRoundedToStepsIsRoundedOnce) {
+  NEEDS_BF16();
+  const auto x = parameter({16, 64});
+  const auto corner = [&](const char* side, double step) {
+    return in_steps(op1(side, 1, {scalar(79.5), in_steps(x, 0.05, 128)}), step, 3);
+  };
+  const Out read_by_product = corner("Subtract", 0.61);
+  const Ran ran = run_in(kBf16,
+                         {op1("Subtract", 1, {corner("Add", 0.63), corner("Subtract", 0.62)}), read_by_product,
+                          product(read_by_product, {64, 32})},
+                         {x}, {random_tensor(ElementType::kF32, {16, 64}, 3)});
+  expect_close(ran.wanted[0], ran.got[0], "width", 1e-5);
+  expect_close(ran.wanted[1], ran.got[1], "corner", 1e-5);
+}
+
 TEST(Precise, BytesTimesComputedZeroPointsAreExactToo) {
   NEEDS_BF16();
   // As dynamic quantisation does it: the zero point is an input. The sums of up to 2^21 are read as integers, and by a product.

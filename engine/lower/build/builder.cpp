@@ -341,8 +341,9 @@ Value::Variant PlanBuilder::real(Value& value) {
   if (!value.quantization || !is_8_bit(element_type(from.desc))) return from;
   for (const auto& variant : value.variants)
     if (!is_8_bit(element_type(variant.desc))) return variant;
-  // In the same layout, but as real numbers.
-  in_layout(value, retyped(from.desc, compute_type()));
+  // In the same layout, but as real numbers; f32 where no product reads them, as result_type() says.
+  const bool is_narrow = is_before_product(outputs_[id_of(value)].first.get());
+  in_layout(value, retyped(from.desc, is_narrow ? compute_type() : ElementType::kF32));
   return value.variants.back();
 }
 

@@ -56,6 +56,7 @@ Reach reach_of(const Node& node, std::size_t index) {
   if (type == "Result") return decides(is_precise(node));  // That of a body, whose node's output decides.
   if (contains(type, "Nms") || contains(type, "Proposal") || type == "DetectionOutput") return Reach::kWithProduct;
   if (type == "Interpolate") return decides(index > 0);
+  if (type == "FakeQuantize") return index == 0 ? Reach::kToProduct : Reach::kNothing;
   if (is_comparison(type)) return decides(!is_activation(node, node.input_value(index)));
   const ElementType to =
       node.get_output_size() > 0 ? static_cast<ElementType>(node.get_output_element_type(0)) : ElementType::kUndefined;

@@ -26,7 +26,7 @@ bool names_places(std::string_view type, std::size_t index);
 /// too: behind them lie the many layers of a residual network. It goes into bodies of loops and branches, and out of them.
 ///
 /// Two kinds decide less. What a comparison chooses between itself and another (x > 0 ? x : a * x) is an activation, and
-/// not marked. What is converted to 8 bits, as quantised networks do with every activation, is marked up to the product
+/// not marked. What is converted to 8 bits or rounded to levels, as quantised networks do with every activation, is marked up to the product
 /// but without it: its result is f32, so that numbers up to 255 are not rounded twice. So is that of any product of
 /// integers of 8 bits, which is exact in bf16.
 void mark_deciding_nodes(const Model& model);

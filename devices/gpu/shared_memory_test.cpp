@@ -103,8 +103,9 @@ TEST_F(Gpu, TensorsOfRequestsHaveHostAddresses) {
   const auto made = [&] { return context.create_host_tensor(element::f32, Shape{kCount}); };
   check(made(), made());
   const auto total = request.ledger().total();
-  if (opencl::coherency(opencl::make_context(app.device)) == opencl::Coherency::kStanding)
+  if (opencl::coherency(opencl::make_context(app.device)) == opencl::Coherency::kStanding) {
     EXPECT_EQ(total.copied + total.transferred, 0u);
+  }
 }
 
 TEST_F(Gpu, OneMemoryIsInputAndOutput) {

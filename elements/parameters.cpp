@@ -117,8 +117,16 @@ Parameters::Parameters(std::string owner, const std::vector<Parameter>& known,
                        const std::map<std::string, std::string>& given)
     : owner_(std::move(owner)) {
   std::vector<std::string> names;
+  for (const Parameter& parameter : known) names.push_back(parameter.name);
+  // Before what is missing: a name that is spelt wrong is the reason for that.
+  for (const auto& [name, text] : given) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string nearest = nearest_name(name, names);
+    throw Error(Code::kInvalidArgument, owner_ + ": there is no parameter " + in_quotes(name) + "; " +
+                                            (nearest.empty() ? "it has: " + (names.empty() ? "none" : joined(names))
+                                                             : "did you mean " + in_quotes(nearest) + "?"));
+  }
   for (const Parameter& parameter : known) {
-    names.push_back(parameter.name);
     const auto found = given.find(parameter.name);
     if (found == given.end()) {
       if (parameter.is_required)
@@ -134,13 +142,6 @@ Parameters::Parameters(std::string owner, const std::vector<Parameter>& known,
                                               type_name(parameter.default_value));
     check(owner_, parameter, *value);
     values_[parameter.name] = *value;
-  }
-  for (const auto& [name, text] : given) {
-    if (values_.contains(name)) continue;
-    const std::string nearest = nearest_name(name, names);
-    throw Error(Code::kInvalidArgument, owner_ + ": there is no parameter " + in_quotes(name) + "; " +
-                                            (nearest.empty() ? "it has: " + (names.empty() ? "none" : joined(names))
-                                                             : "did you mean " + in_quotes(nearest) + "?"));
   }
 }
 

@@ -119,7 +119,7 @@ const KnownElement& find(const std::string& name) {
     absent += "; those of '" + module.module + "' are absent: " + module.reason;
   throw Error(Code::kNotFound,
               "there is no element '" + name + "'; " +
-                  (nearest.empty() ? "known_elements() lists what there is" : "did you mean '" + nearest + "'?") +
+                  (nearest.empty() ? "`tenon elements` lists what there is" : "did you mean '" + nearest + "'?") +
                   absent);
 }
 

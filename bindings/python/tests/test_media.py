@@ -323,7 +323,7 @@ def test_missing_files_and_wrong_names(clip):
         next(tn.open("no_such_*.png"))
     with pytest.raises(LookupError, match="did you mean 'file'"):
         tn.Pipeline().add("fil", path="x").add("null").run()
-    with pytest.raises(ValueError, match="path"):
+    with pytest.raises(ValueError, match="no parameter 'pth'; did you mean 'path'"):
         tn.Pipeline().add("file", pth="x").add("null").run()
     with pytest.raises(TypeError, match="frame"):  # Where it is written, not where the pipeline runs.
         tn.Pipeline(frame=3)

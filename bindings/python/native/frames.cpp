@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenon/bindings/python/native/frames.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,8 +57,13 @@ class Converter final : elements::Output {
   Frame result_;
 };
 
-Frame converted(const Frame& frame, const std::string& format, std::uint32_t width, std::uint32_t height,
+Frame converted(const Frame& frame, const std::string& format, std::int64_t width, std::int64_t height,
                 const std::string& quality, bool upright) {
+  for (const std::int64_t pixels : {width, height}) {
+    if (pixels < 0 || pixels > std::numeric_limits<std::uint32_t>::max())
+      throw Error(Code::kInvalidArgument,
+                  "width and height are numbers of pixels, 0 for the picture's own, not " + std::to_string(pixels));
+  }
   if (quality != "fast" && quality != "exact")
     throw Error(Code::kInvalidArgument, "quality is \"fast\" or \"exact\", not \"" + quality + "\"");
   const std::string name = format.empty() ? std::string() : std::string(format_info(format_from(format)).name);
@@ -65,7 +73,7 @@ Frame converted(const Frame& frame, const std::string& format, std::uint32_t wid
       (height == 0 || height == frame.info().height_px))
     return frame;
   const Released released;
-  using Kind = std::tuple<std::string, std::uint32_t, std::uint32_t, std::string, bool>;
+  using Kind = std::tuple<std::string, std::int64_t, std::int64_t, std::string, bool>;
   thread_local std::map<Kind, std::unique_ptr<Converter>> converters;
   constexpr std::size_t kKept = 16;
   if (converters.size() > kKept) converters.clear();
@@ -165,16 +173,20 @@ std::string described(const Frame& frame) {
   return text + ", " + std::string(frame.plane(0).context()->name()) + ">";
 }
 
-/// The area of the planes that shows an area of the upright picture. @errors kOutOfRange
-Area<std::uint32_t> stored(const FrameInfo& info, const Area<std::uint32_t>& upright) {
-  const std::uint32_t width_px = info.upright_width_px(), height_px = info.upright_height_px();
-  if (upright.x > width_px || upright.width > width_px - upright.x || upright.y > height_px ||
-      upright.height > height_px - upright.y)
-    throw Error(Code::kOutOfRange, "crop of " + std::to_string(upright.width) + "x" + std::to_string(upright.height) +
-                                       " at " + std::to_string(upright.x) + "," + std::to_string(upright.y) +
-                                       " px leaves the upright picture of " + std::to_string(width_px) + "x" +
-                                       std::to_string(height_px) + " px");
-  return stored_area(upright, info.rotation, info.width_px, info.height_px);
+/// The area of the planes that shows an area of the picture as stored, or of the upright one. Boxes of objects may reach beyond the
+/// picture, so negative numbers come here. @errors kOutOfRange
+Area<std::uint32_t> stored(const FrameInfo& info, const Area<std::int64_t>& given, bool is_upright) {
+  const std::int64_t width_px = is_upright ? info.upright_width_px() : info.width_px;
+  const std::int64_t height_px = is_upright ? info.upright_height_px() : info.height_px;
+  if (std::min({given.x, given.y, given.width, given.height}) < 0 || given.x > width_px ||
+      given.width > width_px - given.x || given.y > height_px || given.height > height_px - given.y)
+    throw Error(Code::kOutOfRange, "crop of " + std::to_string(given.width) + "x" + std::to_string(given.height) +
+                                       " at " + std::to_string(given.x) + "," + std::to_string(given.y) +
+                                       " px leaves the " + (is_upright ? "upright " : "") + "picture of " +
+                                       std::to_string(width_px) + "x" + std::to_string(height_px) + " px");
+  const Area<std::uint32_t> area{static_cast<std::uint32_t>(given.x), static_cast<std::uint32_t>(given.y),
+                                 static_cast<std::uint32_t>(given.width), static_cast<std::uint32_t>(given.height)};
+  return is_upright ? stored_area(area, info.rotation, info.width_px, info.height_px) : area;
 }
 
 /// The memory of a picture of one plane as one of `format`; where that has several planes, they lie one behind the other.
@@ -268,10 +280,8 @@ void add_planes(nb::class_<Frame>& frame) {
            "boxes are; width and height are those of the upright picture.")
       .def(
           "crop",
-          [](const Frame& self, std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height,
-             bool upright) {
-            const Area<std::uint32_t> area =
-                upright ? stored(self.info(), {x, y, width, height}) : Area<std::uint32_t>{x, y, width, height};
+          [](const Frame& self, std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height, bool upright) {
+            const Area<std::uint32_t> area = stored(self.info(), {x, y, width, height}, upright);
             return crop(self, area.x, area.y, area.width, area.height);
           },
           nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"), nb::kw_only(), nb::arg("upright") = false,
@@ -309,8 +319,9 @@ void add_metadata(nb::class_<Frame>& frame) {
           nb::arg("text"), "Adds a JSON value, which appears in JSON lines.")
       .def(
           "remove",
-          [](Frame& self, std::uint32_t id) {
-            if (!metadata::find(self) || !metadata::of(self).remove(id))
+          [](Frame& self, std::int64_t id) {
+            if (id < 0 || id > std::numeric_limits<metadata::Id>::max() || !metadata::find(self) ||
+                !metadata::of(self).remove(static_cast<metadata::Id>(id)))
               throw Error(Code::kNotFound, "the frame has no object " + std::to_string(id));
           },
           nb::arg("id"), "Takes away an object and what belongs to it. id: Detection.id. @errors NotFound.")
@@ -328,9 +339,13 @@ PixelFormat format_from(const std::string& name) {
   std::size_t count = 0;
   const PixelFormatInfo* all = all_formats(count);
   for (std::size_t i = 0; i < count; ++i) names.emplace_back(all[i].name);
-  const std::string nearest = elements::nearest_name(name, names);
+  for (const auto& [other, format] : kOtherNames) names.emplace_back(other);
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string nearest = elements::nearest_name(lower, names);
   throw Error(Code::kInvalidArgument, "no pixel format \"" + name + "\"" +
-                                          (nearest.empty() ? std::string() : ": did you mean \"" + nearest + "\"?"));
+                                          (nearest.empty() ? std::string(".") : ": did you mean \"" + nearest + "\"?") +
+                                          " Most programs want \"rgb24\", \"bgr24\" or \"gray\"");
 }
 
 Frame frame_from(nb::handle object) {

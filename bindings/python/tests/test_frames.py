@@ -23,8 +23,16 @@ def test_frames_over_arrays():
     assert small.numpy().shape == (24, 32) and small.time == 1.5
     part = frame.crop(8, 4, 16, 10)
     assert (numpy.asarray(part) == array[4:14, 8:24]).all()
-    with pytest.raises(IndexError):
-        frame.crop(60, 0, 16, 16)
+    # Boxes of objects may reach beyond the picture on each side.
+    for area in ((60, 0, 16, 16), (-4, 0, 16, 16), (0, -4, 16, 16), (0, 0, -16, 16), (0, 40, 16, 16), (1 << 40, 0, 16, 16)):
+        for upright in (False, True):
+            with pytest.raises(IndexError, match=f"{area[2]}x{area[3]} at {area[0]},{area[1]} px leaves the .*picture of 64x48 px"):
+                frame.crop(*area, upright=upright)
+    for wrong in (-1, 1 << 40):
+        with pytest.raises(ValueError, match=f"numbers of pixels.*not {wrong}"):
+            frame.to("rgb", width=wrong)
+        with pytest.raises(LookupError, match=f"no object {wrong}"):
+            frame.remove(wrong)
     assert tn.Frame(numpy.zeros((4, 6), numpy.uint8)).format == "gray8"
     with pytest.raises(ValueError, match='did you mean "rgb"'):
         frame.to("rgbz")

@@ -331,8 +331,9 @@ def test_missing_files_and_wrong_names(clip):
         tn.Pipeline({"nodes": [], "frame": 3})
     with pytest.raises(ValueError, match="on_error"):
         tn.Pipeline(on_error="ignore").add("file", path=clip).add("null").run()
-    with pytest.raises(ValueError, match="no pixel format"):
-        tn.open(clip, format="rbg")
+    for wrong, says in (("rbg", "did you mean"), ("RGB24", 'did you mean "rgb24"'), ("?", '"bgr24"')):
+        with pytest.raises(ValueError, match="no pixel format.*" + re.escape(says)):
+            tn.open(clip, format=wrong)
     with pytest.raises(TypeError):
         tn.Pipeline().add("file", path=clip).add(5).run()
     with pytest.raises(LookupError, match="/dev/video97"):  # Cameras have numbers in OpenCV.

@@ -52,7 +52,7 @@ bool SlotLease::reshape(Tensor& tensor, const Shape& shape) {
     const PortInfo& port = model->info(port_);
     if (!port.fits(shape)) {
       throw AssertFailure("Could set new shape: " + to_string(shape) + " does not fit '" + port.label + "' of shape " +
-                          port.shape.to_string() + " takes");
+                          port.shape.to_string());
     }
   }
   const Tensor made = resized(tensor, shape);

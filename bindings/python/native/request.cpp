@@ -31,9 +31,15 @@ nb::object converted(nb::handle array, ElementType type) {
   return numpy.attr("asarray")(array).attr("astype")(dtype_of(type));
 }
 
+/// Whether it is an array as decoders of pictures give them.
+bool is_picture(nb::handle value) {
+  return nb::hasattr(value, "ndim") && nb::hasattr(value, "dtype") && nb::cast<int>(value.attr("ndim")) == 3 &&
+         nb::cast<std::string>(nb::str(value.attr("dtype"))) == "uint8";
+}
+
 [[noreturn]] void refuse_index(std::int64_t index, const char* what, std::size_t count) {
   throw Error(Code::kOutOfRange, "there is no " + std::string(what) + " " + std::to_string(index) + ": the model has " +
-                                     std::to_string(count));
+                                     std::to_string(count) + " " + what + (count == 1 ? "" : "s"));
 }
 
 }  // namespace
@@ -154,12 +160,23 @@ std::size_t Request::index_of(const Output<const Node>& port) const {
 }
 
 void Request::set_input(const Output<const Node>& port, nb::handle value, Sharing sharing) {
-  const ElementType type = port.get_element_type();
   if (nb::isinstance<Tensor>(value)) return set_tensor(port, nb::cast<const Tensor&>(value));
   if (nb::isinstance<Frame>(value)) {
     request_.set_frame(index_of(port), nb::cast<const Frame&>(value));
     return note_owner(port, true);
   }
+  try {
+    set_array(port, value, sharing);
+  } catch (const Error& error) {
+    if (error.code() != Code::kInvalidArgument || !is_picture(value)) throw;
+    throw Error(error.code(), std::string(error.what()) +
+                                  "; a picture, uint8 [height, width, 3], goes in as tenon.Frame(array), which the "
+                                  "model's input stage scales and converts");
+  }
+}
+
+void Request::set_array(const Output<const Node>& port, nb::handle value, Sharing sharing) {
+  const ElementType type = port.get_element_type();
   if (sharing == Sharing::kShare && type != ElementType::kString) {
     Tensor tensor = tensor_to_read(value, type);
     if (tensor.element_type() != type) tensor = tensor_from(converted(value, type), Sharing::kShare);
@@ -170,7 +187,11 @@ void Request::set_input(const Output<const Node>& port, nb::handle value, Sharin
   // What the caller has set, and a call with share_inputs=True, is not written to.
   const bool is_callers = is_callers_.at(index_of(port));
   Tensor own = is_callers ? Tensor(source.element_type(), source.shape()) : request_.get_tensor(port);
-  if (own.shape() != source.shape()) own.set_shape(source.shape());
+  if (own.shape() != source.shape()) {
+    if (!port.get_partial_shape().compatible(PartialShape(source.shape())))
+      return request_.set_tensor(port, source);  // Says what fits.
+    own.set_shape(source.shape());
+  }
   {
     const Released released;
     source.copy_to(own);

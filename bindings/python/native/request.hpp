@@ -105,6 +105,7 @@ class Request {
 
  private:
   void set_input(const Output<const Node>& port, nb::handle value, Sharing sharing);
+  void set_array(const Output<const Node>& port, nb::handle value, Sharing sharing);
   std::optional<std::size_t> find_input(const Output<const Node>& port) const;
   std::size_t index_of(const Output<const Node>& port) const;
 

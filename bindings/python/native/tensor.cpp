@@ -164,8 +164,17 @@ bool is_type(nb::handle object) {
 
 /// Tensor(array, shared_memory), Tensor(type, shape) and Tensor(array, shape) are told apart by what they are given.
 Tensor made_of(nb::handle first, nb::handle second) {
-  if (PyBool_Check(second.ptr())) return tensor_from(first, nb::cast<bool>(second) ? Sharing::kShare : Sharing::kCopy);
-  const auto shape = nb::cast<Shape>(second);
+  if (PyBool_Check(second.ptr())) {
+    const Sharing sharing = nb::cast<bool>(second) ? Sharing::kShare : Sharing::kCopy;
+    const bool is_array = !PyList_Check(first.ptr()) && !PyTuple_Check(first.ptr()) &&
+                          !PyLong_CheckExact(first.ptr()) && !PyFloat_CheckExact(first.ptr());
+    if (sharing == Sharing::kShare && !is_array)
+      raise(PyExc_BufferError, "numbers of Python's lie in no array, and are always copied: pass numpy.array() of " +
+                                   shown(first) + ", or no shared_memory");
+    return tensor_from(first, sharing);
+  }
+  const auto shape =
+      cast_named<Shape>(second, "the second argument of Tensor()", "a shape (extents of at least 0), True or False");
   return is_type(first) ? Tensor(element_type_from(first), shape)
                         : reinterpreted(first, shape, tensor_from(first, Sharing::kShare).element_type());
 }

@@ -2,6 +2,7 @@
 """Models, requests and results."""
 import asyncio
 import io
+import re
 import threading
 import time
 
@@ -35,6 +36,23 @@ def test_shared_inputs_are_read_in_place(relu):
     assert moved.copied == 0
     x[0, 0, 0] = 9
     assert request.infer()[0][0, 0, 0] == 9
+
+
+def test_wrong_shapes_are_named_however_they_come(relu):
+    request = relu.create_infer_request()
+    for wrong in (ramp(2, 3, 4), ramp(3, 4)):
+        for share in (False, True):
+            with pytest.raises(ValueError, match=re.escape(f"got [{','.join(map(str, wrong.shape))}] expecting [1,3,4]")):
+                request.infer(wrong, share_inputs=share)
+        with pytest.raises(ValueError, match=re.escape("expecting [1,3,4]")):
+            asyncio.run(request.infer_async(wrong))
+    picture = numpy.zeros((6, 8, 3), numpy.uint8)
+    for share in (False, True):
+        with pytest.raises(ValueError, match=re.escape("goes in as tenon.Frame(array)")):
+            request.infer(picture, share_inputs=share)
+    with pytest.raises(IndexError, match="no input 1: the model has 1 input$"):
+        request.infer([wrong, wrong])
+    assert (request.infer(ramp(1, 3, 4))[0] == numpy.maximum(ramp(1, 3, 4), 0)).all()
 
 
 def test_unshared_inputs_are_copied(relu):

@@ -4,6 +4,7 @@ import array
 import ctypes
 import gc
 import hashlib
+import re
 import sys
 import weakref
 
@@ -102,6 +103,12 @@ def test_what_is_no_array():
     for wrong in (None, object(), {"a": 1}, {1, 2}, tn):
         with pytest.raises(TypeError):
             tn.Tensor(wrong)
+    for wrong in ([1, 2], (1.5, 2), 3, 2.5):
+        with pytest.raises(BufferError, match="always copied"):
+            tn.Tensor(wrong, shared_memory=True)
+    for wrong in ([2, -3], "2", [1.5]):
+        with pytest.raises(TypeError, match="a shape .*, True or False, not " + re.escape(repr(wrong))):
+            tn.Tensor("f32", wrong)
     for wrong in (numpy.zeros(2, numpy.complex64), numpy.zeros(2, "datetime64[s]"), numpy.zeros(2, [("a", "i4")])):
         with pytest.raises(TypeError):
             tn.Tensor(wrong)

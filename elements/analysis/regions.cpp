@@ -96,7 +96,7 @@ void Regions::read_boxes(const std::string& text) {
 
 void Regions::read_lines(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw Error(Code::kNotFound, owner_ + ": file \"" + path + "\" cannot be read");
+  if (!file) throw cannot_read(owner_ + ": file \"" + path + "\"");
   std::size_t objects = 0, number = 0;
   for (std::string text; std::getline(file, text);) {
     ++number;

@@ -100,7 +100,7 @@ void add_rules(const Json& list, const Place& place, const ZoneRule& defaults, s
 
 std::string text_of_file(const std::string& path, const std::string& owner) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(Code::kNotFound, owner + ": config \"" + path + "\" cannot be read");
+  if (!file) throw cannot_read(owner + ": config \"" + path + "\"");
   std::string text;
   for (std::istreambuf_iterator<char> at(file), end; at != end; ++at) {
     if (text.size() == kMostBytes)

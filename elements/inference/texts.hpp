@@ -2,6 +2,7 @@
 // Helpers for files that parameters name.
 #pragma once
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -20,7 +21,7 @@ inline std::vector<std::string> lines_of(const std::string& path, const std::str
   std::vector<std::string> lines;
   if (path.empty()) return lines;
   std::ifstream file(path);
-  if (!file) throw Error(Code::kNotFound, owner + ": labels_file \"" + path + "\" cannot be read");
+  if (!file) throw cannot_read(owner + ": labels_file \"" + path + "\"");
   for (std::string line; std::getline(file, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     lines.push_back(line);
@@ -33,7 +34,7 @@ inline std::vector<std::string> lines_of(const std::string& path, const std::str
 inline void check_model_file(const std::string& path, const std::string& owner) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    throw Error(Code::kNotFound, owner + ": there is no model \"" + path + "\"");
+    throw Error(Code::kNotFound, owner + ": there is no model \"" + path + "\"", "stat", ENOENT);
 }
 
 }  // namespace inference

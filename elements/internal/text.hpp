@@ -2,17 +2,27 @@
 // Helpers for the texts of messages, and for parameters that are lists.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/platform/files.hpp>
+
 namespace tenon {
 inline namespace v1 {
 namespace elements {
 
 inline std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+/// The error of a file that a stream could not open, with the system's reason. @pre errno is still that of the opening.
+inline Error cannot_read(const std::string& file) {
+  const int error = errno;
+  return {platform::code_of(error), file + " cannot be read: " + platform::message_of(error), "open", error};
+}
 
 /// "a, b, c"
 template <typename Words>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exceptions: tenon.errors has one class for each code.
+#include <cerrno>
 #include <exception>
+#include <string_view>
 #include <typeinfo>
 
 #include <tenon/bindings/python/native/native.hpp>
@@ -9,8 +11,17 @@
 namespace tenon::python {
 namespace {
 
+/// Whether the system said that there is no such file, as Python's FileNotFoundError does.
+bool is_missing_file(const Error& error) {
+  const std::string_view call = error.native_api();
+  const bool is_of_system = call == "stat" || call == "open" || call == "opendir";
+  return error.code() == Code::kNotFound && ((is_of_system && error.native_code() == ENOENT) ||
+                                             (call == "avformat_open_input" && error.native_code() == -ENOENT));
+}
+
 nb::object class_of(const Error& error) {
   const nb::object errors = nb::module_::import_("tenon.errors");
+  if (is_missing_file(error)) return errors.attr("MissingFile");
   if (dynamic_cast<const Busy*>(&error)) return errors.attr("Busy");
   const nb::object found = errors.attr("BY_CODE").attr("get")(static_cast<int>(error.code()));
   return found.is_none() ? errors.attr("Error") : found;
@@ -20,6 +31,7 @@ void set_error(const Error& error) {
   const nb::object made = class_of(error)(describe(error));
   made.attr("native_api") = error.native_api();
   made.attr("native_code") = error.native_code();
+  if (is_missing_file(error)) made.attr("errno") = ENOENT;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
 }
 

@@ -3,6 +3,7 @@
 #include <tenon/frameworks/ffmpeg/packets.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -204,7 +205,8 @@ TENON_INLINE void PacketFile::open() {
   std::error_code ignored;
   const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
   if (!std::filesystem::is_directory(folder, ignored))
-    throw Error(Code::kNotFound, what() + ": there is no folder \"" + folder.string() + "\"; make it first");
+    throw Error(Code::kNotFound, what() + ": there is no folder \"" + folder.string() + "\"; make it first", "stat",
+                ENOENT);
   file_ = std::make_unique<NewFile>(path_, 0666, Durability::kProcess);
   unfinished_ = Unfinished(file_->temporary());
   const std::string url = "file:" + file_->temporary().string();

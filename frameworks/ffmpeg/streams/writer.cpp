@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -100,7 +101,8 @@ TENON_INLINE void Writer::check_path() const {
     throw Error(Code::kInvalidArgument, what() + " is a folder; give a file name");
   const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
   if (!std::filesystem::is_directory(folder, ignored))
-    throw Error(Code::kNotFound, what() + ": there is no folder \"" + folder.string() + "\"; make it first");
+    throw Error(Code::kNotFound, what() + ": there is no folder \"" + folder.string() + "\"; make it first", "stat",
+                ENOENT);
   if (std::filesystem::exists(path_, ignored) && ::access(path_.c_str(), W_OK) != 0) {
     throw Error(Code::kPermissionDenied, what() + " exists and may not be overwritten; choose another name");
   }

@@ -189,6 +189,13 @@ Area<std::uint32_t> stored(const FrameInfo& info, const Area<std::int64_t>& give
   return is_upright ? stored_area(area, info.rotation, info.width_px, info.height_px) : area;
 }
 
+/// The name of the source, or None.
+nb::object source_of(const Frame& frame) {
+  const auto known = metadata::find(frame);
+  const auto source = known ? known->first<metadata::Source>() : nullptr;
+  return source ? nb::cast(source->uri) : nb::none();
+}
+
 /// The memory of a picture of one plane as one of `format`; where that has several planes, they lie one behind the other.
 Frame seen_as(PixelFormat format, const Frame& picture) {
   FrameInfo info = picture.info();
@@ -263,6 +270,9 @@ void add_planes(nb::class_<Frame>& frame) {
       .def_prop_ro(
           "kind", [](const Frame& self) { return self ? std::string(self.plane(0).context()->name()) : std::string(); },
           "Name of the context whose memory holds it.")
+      .def_prop_ro("source", &source_of,
+                   "Where the frame comes from: in a pipeline of several sources the name of the source's node, in "
+                   "iterations and in elements that serve all streams; else None, or what a sender said of itself.")
       .def("numpy", &picture_of,
            "A NumPy array over the only plane, where it lies. @errors ValueError: several planes.")
       .def(

@@ -50,10 +50,12 @@ struct Delivered {
 
 class Delivery final : public elements::Sink {
  public:
-  Delivery(std::shared_ptr<Delivered> to, const Requirements& wanted) : to_(std::move(to)), wanted_(wanted) {
+  Delivery(std::shared_ptr<Delivered> to, const Requirements& wanted, bool wants_origin)
+      : to_(std::move(to)), wanted_(wanted), wants_origin_(wants_origin) {
     wanted_.host_access = wanted_.host_access || wanted_.kinds.empty();
   }
   Requirements wanted(const elements::StreamInfo&) const override { return wanted_; }
+  bool wants_origin() const override { return wants_origin_; }
   void open(std::uint32_t, const elements::StreamInfo& info) override {
     {
       const std::lock_guard lock(to_->mutex);
@@ -66,12 +68,13 @@ class Delivery final : public elements::Sink {
  private:
   const std::shared_ptr<Delivered> to_;
   Requirements wanted_;
+  const bool wants_origin_;
 };
 
 elements::KnownElement delivery(const std::shared_ptr<Delivered>& to, const Requirements& wanted) {
   return {{"iteration", "Gives frames to Python", elements::Role::kSink, {}, true},
-          [to, wanted](const elements::Parameters&, const elements::Environment&) -> elements::AnyElement {
-            return std::make_unique<Delivery>(to, wanted);
+          [to, wanted](const elements::Parameters&, const elements::Environment& environment) -> elements::AnyElement {
+            return std::make_unique<Delivery>(to, wanted, environment.streams.size() > 1);
           }};
 }
 

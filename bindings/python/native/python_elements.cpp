@@ -136,7 +136,9 @@ class PythonSource final : public elements::Source {
 
 class PythonTransform final : public elements::Transform {
  public:
-  explicit PythonTransform(std::unique_ptr<PythonObject> object) : object_(std::move(object)) {}
+  PythonTransform(std::unique_ptr<PythonObject> object, bool wants_origin)
+      : object_(std::move(object)), wants_origin_(wants_origin) {}
+  bool wants_origin() const override { return wants_origin_; }
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
     object_->open(in);
     StreamInfo out = in;
@@ -209,11 +211,14 @@ class PythonTransform final : public elements::Transform {
   }
 
   std::unique_ptr<PythonObject> object_;
+  const bool wants_origin_;
 };
 
 class PythonSink final : public elements::Sink {
  public:
-  explicit PythonSink(std::unique_ptr<PythonObject> object) : object_(std::move(object)) {}
+  PythonSink(std::unique_ptr<PythonObject> object, bool wants_origin)
+      : object_(std::move(object)), wants_origin_(wants_origin) {}
+  bool wants_origin() const override { return wants_origin_; }
   void open(std::uint32_t, const StreamInfo& in) override { object_->open(in); }
   void write(std::uint32_t, const Frame& frame) override {
     in_python([&] { object_->call("write", frame); });
@@ -224,6 +229,7 @@ class PythonSink final : public elements::Sink {
 
  private:
   std::unique_ptr<PythonObject> object_;
+  const bool wants_origin_;
 };
 
 Role role_of(nb::handle element) {
@@ -251,10 +257,10 @@ Parameter parameter_from(nb::handle given) {
   return made;
 }
 
-AnyElement made(Role role, std::unique_ptr<PythonObject> object) {
+AnyElement made(Role role, std::unique_ptr<PythonObject> object, bool wants_origin) {
   if (role == Role::kSource) return std::make_unique<PythonSource>(std::move(object));
-  if (role == Role::kSink) return std::make_unique<PythonSink>(std::move(object));
-  return std::make_unique<PythonTransform>(std::move(object));
+  if (role == Role::kSink) return std::make_unique<PythonSink>(std::move(object), wants_origin);
+  return std::make_unique<PythonTransform>(std::move(object), wants_origin);
 }
 
 }  // namespace
@@ -278,7 +284,9 @@ elements::KnownElement python_element(nb::handle given, std::vector<nb::object>*
     held = std::make_shared<Held>(nb::object(element));
   auto factory = [held, maker = nb::handle(element), parameters = description.parameters, role = description.role](
                      const Parameters& values, const Environment& environment) -> AnyElement {
-    return made(role, std::make_unique<PythonObject>(maker, values, parameters, environment));
+    // One object for several streams tells them apart by Frame.source.
+    return made(role, std::make_unique<PythonObject>(maker, values, parameters, environment),
+                environment.streams.size() > 1);
   };
   return {std::move(description), std::move(factory)};
 }

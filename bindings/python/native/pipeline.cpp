@@ -196,6 +196,11 @@ class Running {
       : elements_(std::move(elements)) {
     const Released released;
     if (ahead > 0) {
+      if (!spec.nodes.empty() && elements::description_of(spec.nodes.back()).role == elements::Role::kSink)
+        throw Error(
+            Code::kInvalidArgument,
+            "pipeline: its last node, '" + elements::description_of(spec.nodes.back()).name +
+                "', is a sink, which gives no frames to iterate over: run() the pipeline, or leave the sink out");
       delivered_ = std::make_shared<Delivered>(ahead);
       spec.nodes.push_back(elements::node_of(delivery(delivered_, wanted)));
     }

@@ -560,7 +560,7 @@ def test_pipelines_are_run_or_iterated(clip):
     with pytest.raises(tn.errors.FailedPrecondition, match="runs already"):
         runs.add("null")
     runs.stop()
-    with pytest.raises(ValueError, match="is fed by 'null'"):
+    with pytest.raises(ValueError, match="'null', is a sink.*run()"):
         list(runs)
     frames = tn.Pipeline().add("file", path=clip, loop=True)
     iterator = iter(frames)

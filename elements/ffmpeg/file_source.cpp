@@ -15,6 +15,7 @@
 
 #include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/core/stream_time.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
@@ -76,6 +77,8 @@ class FileSource final : public Source {
         keeps_time_(given.flag("realtime")),
         never_ends_(given.flag("never_ends")),
         by_va_(given.text("decode") == "va"),
+        skips_damaged_(given.flag("skip_damaged")),
+        stream_(environment.streams.empty() ? 0 : environment.streams.front()),
         node_(given.text("node")),
         cancelled_(std::make_shared<std::atomic<bool>>(false)) {
     options_.threads = static_cast<int>(given.integer("threads"));
@@ -105,12 +108,15 @@ class FileSource final : public Source {
     video_.reset();
     files_ = files_of(path_);
     next_file_ = 0;
+    given_ = 0;
+    are_pictures_ = files_.size() > 1 && std::ranges::all_of(files_, [](const auto& file) { return is_picture(file); });
     time_ = {};
     clock_.reset();
     held_.reset();
     damaged_before_ = 0;
     if (by_va_ && !options_.hardware) options_.hardware = open_va(node_);
-    open_next(deadline);
+    while (!open_next(deadline)) {
+    }
     StreamInfo info{video_->info(), rate_, video_->live() || keeps_time_};
     const AVRational aspect = video_->pixel_aspect();
     info.aspect_num = static_cast<std::uint32_t>(aspect.num), info.aspect_den = static_cast<std::uint32_t>(aspect.den);
@@ -138,12 +144,33 @@ class FileSource final : public Source {
     told.arrives_as = video_->codec();
     told.lies_in = by_va_ ? lies_in_ : place_in(video_->path());
     if (!loops_ && files_.size() == 1) told.frame_count = video_->frame_count();
+    if (!loops_ && are_pictures_) told.frame_count = files_.size();
     return told;
   }
 
  private:
-  void open_next(Deadline deadline) {
-    const std::string& file = files_[next_file_++];
+  /// False: the next file is damaged, and left out.
+  bool open_next(Deadline deadline) {
+    try {
+      open_file(files_[next_file_++], deadline);
+      return true;
+    } catch (const Error& error) {
+      if (!is_left_out(error)) throw;
+      return false;
+    }
+  }
+
+  /// Whether the present file's failure is no failure of the source. Where no file at all can be read, it is.
+  bool is_left_out(const Error& error) {
+    const bool is_damage = error.code() == Code::kDataLoss || error.code() == Code::kInvalidArgument;
+    const bool has_others = given_ > 0 || next_file_ < files_.size();
+    if (!skips_damaged_ || !is_damage || !has_others) return false;
+    ++damaged_before_;
+    video_.reset();
+    return true;
+  }
+
+  void open_file(const std::string& file, Deadline deadline) {
     av::Options options = options_;
     options.open_timeout = std::max<Clock::duration>(deadline - Clock::now(), std::chrono::milliseconds(1));
     if (file.find('%') != std::string::npos && !fs::exists(file)) {
@@ -178,12 +205,20 @@ class FileSource final : public Source {
 
   std::optional<Frame> next(Deadline deadline) {
     for (;;) {
-      if (std::optional<Frame> frame = video_->read(deadline)) {
+      std::optional<Frame> frame;
+      try {
+        if (video_) frame = video_->read(deadline);
+      } catch (const Error& error) {
+        if (!is_left_out(error)) throw;
+      }
+      if (frame) {
         if (by_va_ && lies_in_.empty()) lies_in_ = surface_of(*frame);
         frame->set_timestamp_ns(time_.next(frame->timestamp_ns(), rate_ > 0 ? std::llround(1e9 / rate_) : 0));
+        if (are_pictures_) metadata::of(*frame).add(metadata::Source{files_[next_file_ - 1], stream_, given_});
+        ++given_;
         return frame;
       }
-      damaged_before_ += damaged();
+      if (video_) damaged_before_ += damaged();
       if (next_file_ == files_.size()) {
         if (never_ends_)
           throw Error(Code::kUnavailable, "\"" + without_credentials(path_) + "\" has ended, and never_ends is set");
@@ -211,13 +246,16 @@ class FileSource final : public Source {
 
   const std::string path_;
   const double picture_rate_;
-  const bool loops_, keeps_time_, never_ends_, by_va_;
+  const bool loops_, keeps_time_, never_ends_, by_va_, skips_damaged_;
+  const std::uint64_t stream_;
   const std::string node_;
   const std::shared_ptr<std::atomic<bool>> cancelled_;
   av::Options options_;
   Wanted wanted_;
   std::vector<std::string> files_;
+  bool are_pictures_ = false;  ///< In a folder or pattern: each frame then says which file it is.
   std::size_t next_file_ = 0;
+  std::uint64_t given_ = 0;
   std::optional<av::Video> video_;
   double rate_ = 0;
   std::string lies_in_;                     ///< For decode=va: the memory of the first frame.
@@ -241,6 +279,8 @@ KnownElement file_source() {
         {"never_ends", "Treats the end as a failure, after which a pipeline may restart the stream: for cameras",
          false},
         {"fps", "Pictures per second of a folder or pattern", 25.0, false, 0.001, 1000},
+        {"skip_damaged", "Leaves out the files of a folder or pattern that cannot be read, and counts them as damaged",
+         false},
         choice("decode", "What decodes: FFmpeg on the CPU, or a VA-API driver", "cpu", {"cpu", "va"}),
         {"node", "DRM render node for decode=va", std::string("/dev/dri/renderD128")},
         {"surfaces", "Frames that may be held at a time with decode=va", std::int64_t{24}, false, 1, 256},

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where frames come from: several sources, folders of pictures, files that are missing, streams that do not answer."""
 import errno
+import os
 import re
+import subprocess
 from collections import Counter
 
 import pytest
@@ -49,3 +51,21 @@ def test_missing_files_of_elements(clip, tmp_path):
         with pytest.raises(FileNotFoundError) as raised:
             pipeline.run()
         assert isinstance(raised.value, tn.errors.NotFound) and raised.value.errno == errno.ENOENT and re.search("nowhere|video97", str(raised.value)), pipeline
+
+
+def test_folders_of_pictures(tmp_path):
+    """Each frame says which file it is; a file that is damaged ends the folder, or is left out."""
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=64x48:rate=5:duration=1", str(tmp_path / "p%d.png")], check=True)
+    with tn.open(tmp_path, format="gray") as pictures:
+        assert pictures.frame_count == 5
+        assert [os.path.basename(frame.source) for frame in pictures] == [f"p{number}.png" for number in range(1, 6)]
+    whole = (tmp_path / "p3.png").read_bytes()
+    for number, bytes_ in ((1, b""), (3, b"this is no picture"), (5, whole[:len(whole) // 2])):
+        (tmp_path / f"p{number}.png").write_bytes(bytes_)
+    with pytest.raises(tn.Error, match="p1.png"):
+        list(tn.open(tmp_path))
+    assert [os.path.basename(frame.source) for frame in tn.open(tmp_path, skip_damaged=True)] == ["p2.png", "p4.png"]
+    for number in (2, 4):
+        (tmp_path / f"p{number}.png").write_bytes(b"")
+    with pytest.raises(tn.Error, match="p5.png"):  # None is left.
+        list(tn.open(tmp_path, skip_damaged=True))

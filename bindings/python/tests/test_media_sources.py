@@ -3,7 +3,9 @@
 import errno
 import os
 import re
+import socket
 import subprocess
+import time
 from collections import Counter
 
 import pytest
@@ -51,6 +53,20 @@ def test_missing_files_of_elements(clip, tmp_path):
         with pytest.raises(FileNotFoundError) as raised:
             pipeline.run()
         assert isinstance(raised.value, tn.errors.NotFound) and raised.value.errno == errno.ENOENT and re.search("nowhere|video97", str(raised.value)), pipeline
+
+
+def test_sources_that_do_not_answer():
+    waited = []
+    with socket.create_server(("127.0.0.1", 0)) as server:  # It takes connections, and says nothing.
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        while len(waited) < 5 and min(waited, default=9) >= 9:  # Without patience each takes 10 seconds.
+            begin = time.monotonic()
+            with pytest.raises(TimeoutError, match=address):
+                next(tn.open(f"rtsp://{address}/x", patience=0.2))
+            waited.append(time.monotonic() - begin)
+    assert min(waited) < 9
+    with pytest.raises(tn.errors.Unavailable, match="are host, port and path right"):
+        next(tn.open(f"rtsp://{address}/x"))
 
 
 def test_folders_of_pictures(tmp_path):

@@ -248,7 +248,11 @@ TENON_INLINE Error Input::open_error(int error, const char* api) const {
                      error_text(error) + "; try `ffprobe` on it",
                  api, error);
   }
-  return make_error(error, kind_ + " \"" + name_ + "\" cannot be opened", api);
+  const Error known = make_error(error, kind_ + " \"" + name_ + "\" cannot be opened", api);
+  if (name_.find("://") == std::string::npos || name_.starts_with("file:")) return known;
+  // FFmpeg has one code for names that are not known, and for much else.
+  return {known.code(), std::string(known.what()) + "; are host, port and path right, and does the server run?", api,
+          error};
 }
 
 TENON_INLINE void Input::forgive_deadline() {

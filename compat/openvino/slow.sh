@@ -71,7 +71,7 @@ alone() {  # WORK INCLUDE GENERATED HEADER COMPILER...
 }
 export -f alone
 xargs -P "$(nproc)" -I{} bash -c 'alone "$@"' _ "$work" "$here/include" "$build/generated/compat_openvino" {} c++ "${strict[@]}" <<<"$headers" |
-  awk 'NR % 100 == 0 { print "         " NR; fflush() }'
+  { count=0; while read -r; do count=$((count + 1)); [ $((count % 100)) != 0 ] || echo "         $count"; done; }
 part "all headers together, by each compiler"
 # In both orders, for what programs are compiled with; each of two sources has them.
 tac <<<"$headers" | sed 's/.*/#include <&>/' >"$work/second.cpp"

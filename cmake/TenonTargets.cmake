@@ -60,7 +60,14 @@ endfunction()
 
 # Every shared library's exported symbols have the version TENON_<major>: a program that was linked with another first number is refused by
 # the loader, with the name. One version for all libraries, because what several of them define (inline variables) must be one thing.
-file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/symbols.map" CONTENT "TENON_@PROJECT_VERSION_MAJOR@ {\n  global: *;\n};\n" @ONLY)
+# Functions of the C++ library stay inside: a program in C++17 takes those of strings from whichever library it is linked with first, and a build of
+# Tenon whose compiler inlined them would not start it.
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/symbols.map" CONTENT [[
+TENON_@PROJECT_VERSION_MAJOR@ {
+  global: *;
+  local: _ZSt*; _ZNSt*; _ZNKSt*; _ZNSa*; _ZNKSa*; _ZNSs*; _ZNKSs*; _ZN9__gnu_cxx*; _ZNK9__gnu_cxx*;
+};
+]] @ONLY)
 function(_tenon_version_symbols target map)
   if(WIN32)
     return()  # DLLs have no versions of symbols: a program is bound to the names of libraries.

@@ -34,12 +34,14 @@ std::size_t multiplying_sub_group(const opencl::Device& device) {
 
 Target target_of(const opencl::Device& device) {
   Target target;
-  // For tests: on a CPU the kernels that GPUs get, those with sub-groups of 8 or 16, or with built-in dot products.
+  // For tests: on a CPU the kernels that GPUs get, those with sub-groups of 8 or 16, with built-in dot products, or with fragments.
   const char* const given = std::getenv("TENON_GPU_KERNELS");
   const std::string_view as = given ? given : "";
   target.imitates_sub_groups = device.is_cpu() && (as == "sub_groups_8" || as == "sub_groups_16");
   target.imitates_dots = device.is_cpu() && as == "dot_products";
-  target.is_cpu = device.is_cpu() && as != "gpu" && !target.imitates_sub_groups && !target.imitates_dots;
+  target.imitates_fragments = device.is_cpu() && as == "fragments";
+  target.is_cpu = device.is_cpu() && as != "gpu" && !target.imitates_sub_groups && !target.imitates_dots &&
+                  !target.imitates_fragments;
   target.has_f64 = device.has("cl_khr_fp64");
   target.max_group = ask<std::size_t>(device.id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   target.local_bytes = ask<cl_ulong>(device.id, CL_DEVICE_LOCAL_MEM_SIZE);

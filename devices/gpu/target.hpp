@@ -27,6 +27,7 @@ struct Target {
   Matrices matrices = Matrices::kPortable;
   std::size_t sub_group = 0;         ///< For kIntel, how many work-items multiply as one: 8 or 16.
   bool imitates_sub_groups = false;  ///< For tests: kIntel's layouts, and OpenCL C instead of its functions.
+  bool imitates_fragments = false;   ///< For tests: kNvidia's kernel of few rows, whose hardware OpenCL C imitates.
   bool has_warpgroups = false;       ///< Four warps of kNvidia multiply as one, by wgmma: compute capability 9.0 alone.
   /// Values between kernels that are f32 to the graph lie as f16; sums are kept in f32.
   bool stores_f16 = false;
@@ -49,6 +50,11 @@ struct Target {
 /// Whether barriers may stand in a branch that all work-items of a group take, as the standard says. PoCL 3.1 leaves out stores
 /// behind such (devices/gpu/lower/joins_test.cpp, ProductsOfOneRow, finds them if this is true).
 inline bool has_barriers_in_branches(const Target& target) { return target.matrices == Target::Matrices::kNvidia; }
+
+/// Whether rows of f16 go through kernels/fragment_rows.cl.
+inline bool takes_fragments(const Target& target) {
+  return target.matrices == Target::Matrices::kNvidia || target.imitates_fragments;
+}
 
 /// Whether the device's work-items share tiles in local memory: CPUs have other kernels, and the smallest tiles have needs.
 inline bool takes_matrices(const Target& target) {

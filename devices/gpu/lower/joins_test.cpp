@@ -44,9 +44,9 @@ Out right_side(std::size_t columns, element::Type type, unsigned seed) {
 Out product(const Out& x, std::size_t columns, element::Type type = element::f32, unsigned seed = 1) {
   return node("MatMul", 0, {x, right_side(columns, type, seed)}, {{"transpose_a", false}, {"transpose_b", true}});
 }
-Out norm(const Out& x, bool has_gain) {
+Out norm(const Out& x, bool has_gain, double least = 0.01) {
   const Out mean = node("ReduceMean", 1, {node("Multiply", 1, {x, x}), ints({-1})}, {{"keep_dims", true}});
-  const Out root = node("Sqrt", 0, {node("Add", 1, {mean, reals({}, {0.01})})});
+  const Out root = node("Sqrt", 0, {node("Add", 1, {mean, reals({}, {least})})});
   const Out made = node("Multiply", 1, {x, node("Divide", 1, {reals({}, {1}), root})});
   return has_gain ? node("Multiply", 1, {made, weights({kColumns}, 9)}) : made;
 }
@@ -183,6 +183,18 @@ TEST_F(GpuJoins, WhatMoves) {
   for (const std::size_t rows : {1u, 2u, 12u, 1u, 8u, 9u, 3u}) rounds.push_back({{1, rows, kColumns}});
   for (const element::Type precision : {element::f32, element::f16})
     judge_moving(results, {x}, rounds, precision == element::f16 ? 2e-2 : 3e-4, {hint::inference_precision(precision)});
+/// Rows and gains whose products f16 does not hold.
+TEST_F(GpuJoins, NormsOfSmallAndLargeRows) {
+  for (const double size : {1e-3, 2e3}) {
+    const auto x = parameter({2, kColumns});
+    const Out row = node("Multiply", 1, {rows(x), reals({}, {size})}),
+              gain = reals({kColumns}, std::vector<double>(kColumns, size));
+    const Out made = product(node("Multiply", 1, {norm(row, false, 1e-12), gain}), kGates);
+    const auto kinds = kinds_of({node("Multiply", 1, {made, reals({}, {1 / size})})}, {x}, element::f16);
+    EXPECT_EQ(kinds.count("rows"), 0u) << "the norm is no part of the product";
+  }
+}
+
 }
 
 }  // namespace joins_test

@@ -143,10 +143,10 @@ void define_dot(Kernel& kernel, const Target& target, ElementType type) {
 
 void define_early(Kernel& kernel, const Target& target, const std::string& row, const std::string& bytes,
                   const std::string& side) {
-  if (target.matrices != Target::Matrices::kNvidia) return;
+  if (!takes_fragments(target)) return;
   kernel.define(side + "EARLY_ROW(batch, n)", "((__global const uchar*)(" + row + "))")
       .define(side + "EARLY_BYTES", "(" + bytes + ")");
-  if (side.empty()) kernel.waits().text(kernels::early_nvidia);
+  if (side.empty()) kernel.waits().text(target.imitates_fragments ? kernels::early_portable : kernels::early_nvidia);
 }
 
 const char* release_text(const Target& target) {
@@ -368,7 +368,7 @@ Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& pro
 /// The same by matrix hardware. A group has 16 columns, and as many warps as make their steps along k few, but where columns are so many that
 /// they alone fill the device: what is read before the kernel waits for the one before it is read by groups that are there. Products of
 /// one left side get as many warps, so that they may become one launch.
-Kernel tensor_rows_kernel(Kernel kernel, const MatrixProduct& product) {
+Kernel fragment_rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& product) {
   constexpr std::size_t kMostWords = 64;  // More registers would leave no room for other groups.
   const std::size_t rows = std::bit_ceil(product.m), all = product.k / (product.chunk_bytes * 32 / product.bits);
   std::size_t share = product.sides > 1 || product.n >= 16384 ? 4 : product.k > 4096 ? 16 : 8;
@@ -386,10 +386,17 @@ Kernel tensor_rows_kernel(Kernel kernel, const MatrixProduct& product) {
   define("BITS", product.bits);
   define("STEPS", steps);
   define("ALL_STEPS", all);
+  const bool is_nvidia = target.matrices == Target::Matrices::kNvidia;
+  if (!is_nvidia) kernel.local("meeting", lanes).local("exchange", lanes * 6);
   define("AHEAD", ahead);
   define("HAS_NORM", product.has_norm ? 1 : 0);
-  kernel.group().number("M", signed_of(product.m)).number("N", signed_of(product.n)).number("K", signed_of(product.k));
-  kernel.text(kernels::lanes_nvidia).text(kernels::rows_nvidia);
+  kernel.group(has_barriers_in_branches(target))
+      .number("M", signed_of(product.m))
+      .number("N", signed_of(product.n))
+      .number("K", signed_of(product.k))
+      .text(is_nvidia ? kernels::lanes_nvidia : kernels::lanes_portable)
+      .text(is_nvidia ? kernels::fragments_nvidia : kernels::fragments_portable)
+      .text(kernels::fragment_rows);
   kernel.over({(product.n + 15) / 16 * lanes, product.batch}, {lanes, 1});
   return kernel;
 }
@@ -403,8 +410,8 @@ void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const
   const Target& target = builder.target();
   std::vector<Candidate> candidates;
   if (product.chunk_bytes != 0)
-    candidates.push_back(
-        {"rows, by matrix hardware", [&kernel, product] { return tensor_rows_kernel(kernel, product); }});
+    candidates.push_back({"rows, by matrix hardware",
+                          [&kernel, &target, product] { return fragment_rows_kernel(target, kernel, product); }});
   for (const RowsWay& way : rows_ways(product, target))
     candidates.push_back(
         {way.name(), [&kernel, &target, product, way] { return rows_kernel(target, kernel, product, way); }});

@@ -23,7 +23,7 @@ struct MatrixProduct {
   bool has_norm = false;     ///< Rows of the left side are divided by the roots of their mean squares.
   /// Words of 32 bits of 8 neighbours of a right side, as these lie, where it may be read before the left side is there; 0: it may not.
   std::size_t words_ahead = 0;
-  /// Bytes of a right side's row that a work-item reads at once where matrix hardware multiplies few rows (kernels/rows_nvidia.cl), of
+  /// Bytes of a right side's row that a work-item reads at once where matrix hardware multiplies few rows (kernels/fragment_rows.cl), of
   /// numbers of so many bits; 0: it does not.
   std::size_t chunk_bytes = 0, bits = 0;
   std::string text() const {

@@ -243,7 +243,7 @@ std::optional<int> unsigned_zero(const FewBits& few) {
 std::size_t chunk_bytes_of(const Builder& builder, const MatrixWork& work) {
   const Target& target = builder.target();
   const auto suits = [](const View& view) { return view.type == ElementType::kF16 && !view.source; };
-  if (target.matrices != Target::Matrices::kNvidia || !suits(work.left)) return 0;
+  if (!takes_fragments(target) || !suits(work.left)) return 0;
   if (work.norm && work.norm->gain && !(suits(*work.norm->gain) && builder.is_constant(*work.norm->gain))) return 0;
   std::size_t bytes = 16, bits = 16;
   for (const auto& [view, few] : work.rights) {
@@ -304,7 +304,7 @@ void define_side(Kernel& kernel, Builder& builder, const MatrixWork& work, std::
                  name);
 }
 
-/// How numbers as they lie become pairs of f16 (kernels/rows_nvidia.cl).
+/// How numbers as they lie become pairs of f16 (kernels/fragment_rows.cl).
 void define_pairs(Kernel& kernel, const MatrixWork::Right& right) {
   const ElementType type = right.few ? right.few->numbers.element_type() : ElementType::kF16;
   const bool is_of_4 = right.few && bit_width(type) == 4;

@@ -1,4 +1,4 @@
-// A product whose left side has up to 8 rows of f16, by mma.sync: as fast as the right side is read. A group has 16 columns, which
+// A product whose left side has up to 8 rows of f16, by matrix hardware: as fast as the right side is read. A group has 16 columns, which
 // are the rows of a fragment; the left side's rows are its columns. SHARE warps share them: each has every SHARE-th step along k. Within
 // a step four neighbours have a chunk of WIDE bytes of the same two rows each, so that a fragment's places along k are any, the same on
 // both sides. With two SIDES there are two products of one left side, and STORE_AT sees the second one's value as `second`.
@@ -9,16 +9,13 @@
 // sum of the left side's numbers.
 // AHEAD: so many of a warp's STEPS are on their way at any time, the first ones before the kernel waits for the one before it; all warps
 // have ALL_STEPS. The left side goes through local memory, staged[], since all warps read it.
-// HAS_NORM: as in matrix_rows.cl. HAS_GAIN: GAIN_READ8(k).
+// HAS_NORM: as in matrix_rows.cl. HAS_GAIN: GAIN_READ8(k); rows are divided before they are multiplied by it, so that they stay within f16.
+// MULTIPLY_PAIRS(sum, a, a8, p, b0, b1) and what makes pairs: fragments_nvidia.cl, fragments_portable.cl.
 // shared[], squares[]: the sums of a group's warps.
 #define WORDS (WIDE / 4)
 #define EIGHTS (WIDE / BITS)
 #define EACH_SIDE _Pragma("unroll") for (int s = 0; s < SIDES; ++s)
 #define EACH_HALF _Pragma("unroll") for (int h = 0; h < 2; ++h)
-#define MULTIPLY_PAIRS(sum, a, a8, p, b0, b1)                                                                              \
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
-               : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3])                                           \
-               : "r"((a)[p]), "r"((a8)[p]), "r"((a)[(p) + 1]), "r"((a8)[(p) + 1]), "r"(b0), "r"(b1));
 #if WIDE == 16
 #define READ_CHUNK(to, from)                                  \
   {                                                           \
@@ -38,58 +35,38 @@
 #if BITS == 16
 #define PAIRS(to, words, e) _Pragma("unroll") for (int p = 0; p < 4; ++p)(to)[p] = (words)[p];
 #elif BITS == 8
-#define PAIRS(to, words, e)                                                                          \
-  _Pragma("unroll") for (int p = 0; p < 4; ++p) {                                                    \
-    uint pair;                                                                                       \
-    const uint word = (words)[2 * (e) + p / 2] ^ FLIP;                                               \
-    if (p % 2 == 0)                                                                                  \
-      asm("prmt.b32 %0, %1, 0x64646464, 0x4140;" : "=r"(pair) : "r"(word));                          \
-    else                                                                                             \
-      asm("prmt.b32 %0, %1, 0x64646464, 0x4342;" : "=r"(pair) : "r"(word));                          \
-    asm("sub.f16x2 %0, %1, %2;" : "=r"((to)[p]) : "r"(pair), "r"(ZERO_LOW));                         \
+#define PAIRS(to, words, e)                                          \
+  _Pragma("unroll") for (int p = 0; p < 4; ++p) {                    \
+    uint pair;                                                       \
+    const uint word = (words)[2 * (e) + p / 2] ^ FLIP;               \
+    if (p % 2 == 0)                                                  \
+      TAKE_BYTES(pair, word, 0x64646464, 0x4140);                    \
+    else                                                             \
+      TAKE_BYTES(pair, word, 0x64646464, 0x4342);                    \
+    SUBTRACT_PAIR((to)[p], pair, ZERO_LOW);                          \
   }
 #else
-#define PAIRS(to, words, e)                                                                          \
-  _Pragma("unroll") for (int p = 0; p < 4; ++p) {                                                    \
-    uint pair;                                                                                       \
-    const uint word = ((words)[e] ^ FLIP) >> p / 2 * 8;                                              \
-    if (p % 2 == 0) {                                                                                \
-      asm("lop3.b32 %0, %1, 0x000f000f, 0x64006400, 0xea;" : "=r"(pair) : "r"(word));                \
-      asm("sub.f16x2 %0, %1, %2;" : "=r"((to)[p]) : "r"(pair), "r"(ZERO_LOW));                       \
-    } else {                                                                                         \
-      asm("lop3.b32 %0, %1, 0x00f000f0, 0x64006400, 0xea;" : "=r"(pair) : "r"(word));                \
-      asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"((to)[p]) : "r"(pair), "r"(0x2c002c00), "r"(ZERO_HIGH)); \
-    }                                                                                                \
+#define PAIRS(to, words, e)                                          \
+  _Pragma("unroll") for (int p = 0; p < 4; ++p) {                    \
+    uint pair;                                                       \
+    const uint word = ((words)[e] ^ FLIP) >> p / 2 * 8;              \
+    if (p % 2 == 0) {                                                \
+      CUT_PAIR(pair, word, 0x000f000f);                              \
+      SUBTRACT_PAIR((to)[p], pair, ZERO_LOW);                        \
+    } else {                                                         \
+      CUT_PAIR(pair, word, 0x00f000f0);                              \
+      MULTIPLY_ADD_PAIR((to)[p], pair, 0x2c002c00, ZERO_HIGH);       \
+    }                                                                \
   }
 #endif
 #if BITS == 4
-#define LEFT_PAIRS(to, from)                                                                        \
-  asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"((to)[0]) : "r"((from).x), "r"((from).z));               \
-  asm("prmt.b32 %0, %1, %2, 0x7632;" : "=r"((to)[1]) : "r"((from).x), "r"((from).z));               \
-  asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"((to)[2]) : "r"((from).y), "r"((from).w));               \
-  asm("prmt.b32 %0, %1, %2, 0x7632;" : "=r"((to)[3]) : "r"((from).y), "r"((from).w));
+#define LEFT_PAIRS(to, from)                         \
+  TAKE_BYTES((to)[0], (from).x, (from).z, 0x5410);   \
+  TAKE_BYTES((to)[1], (from).x, (from).z, 0x7632);   \
+  TAKE_BYTES((to)[2], (from).y, (from).w, 0x5410);   \
+  TAKE_BYTES((to)[3], (from).y, (from).w, 0x7632);
 #else
 #define LEFT_PAIRS(to, from) (to)[0] = (from).x, (to)[1] = (from).y, (to)[2] = (from).z, (to)[3] = (from).w;
-#endif
-// Rows that are not divided yet, times the gain: a sixteenth of that, so that it stays within f16.
-#if HAS_GAIN
-#define GAIN_TIMES 16
-#define TAKE_GAIN_PAIR(pair, gain)                                                 \
-  {                                                                                \
-    uint less;                                                                     \
-    asm("mul.f16x2 %0, %1, %2;" : "=r"(less) : "r"(gain), "r"(0x2c002c00));        \
-    asm("mul.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(pair), "r"(less));              \
-  }
-#define TAKE_GAIN(rows, gain)            \
-  {                                      \
-    TAKE_GAIN_PAIR((rows).x, gain.x)     \
-    TAKE_GAIN_PAIR((rows).y, gain.y)     \
-    TAKE_GAIN_PAIR((rows).z, gain.z)     \
-    TAKE_GAIN_PAIR((rows).w, gain.w)     \
-  }
-#else
-#define GAIN_TIMES 1
-#define TAKE_GAIN(rows, gain)
 #endif
 // What steps have of the right sides.
 #define DECLARE_STEPS(name, count)                     \
@@ -174,6 +151,13 @@
     reals8_f16(rows, reals);                                                                   \
     _Pragma("unroll") for (int j = 0; j < 8; ++j) square[m] = fma(reals[j], reals[j], square[m]); \
   }
+// What a row is multiplied by.
+#define FIND_SPREAD(by, m)                                                                     \
+  {                                                                                            \
+    float mean = 0;                                                                            \
+    _Pragma("unroll") for (int w = 0; w < SHARE; ++w) mean += squares[w * ROWS + (m)];         \
+    by = 1 / SPREAD(mean / K);                                                                 \
+  }
 #else
 #define TAKE_SQUARES(rows, m)
 #endif
@@ -220,11 +204,37 @@ KERNEL {
     for (int p = 0; p < PIECES; ++p) {
       const int chunk = at + p * LANES;
       TAKE_SQUARES(rows[p], m)
-      TAKE_GAIN(rows[p], gain[p])
       if (CHUNKS % LANES == 0 || chunk < CHUNKS) ((__local uint4*)staged)[m * CHUNKS + chunk] = rows[p];
     }
   }
+#if HAS_NORM
+  JOIN_WARPS(square, ROWS)
+  if (lane == 0) {
+#pragma unroll
+    for (int m = 0; m < ROWS; ++m) squares[warp * ROWS + m] = square[m];
+  }
+#endif
   barrier(CLK_LOCAL_MEM_FENCE);
+#if HAS_GAIN
+  for (int m = 0; m < M; ++m) {
+    float by;
+    FIND_SPREAD(by, m)
+#pragma unroll
+    for (int p = 0; p < PIECES; ++p) {
+      const int chunk = at + p * LANES;
+      if (CHUNKS % LANES != 0 && chunk >= CHUNKS) continue;
+      __local uint4* const row_chunk = (__local uint4*)staged + m * CHUNKS + chunk;
+      float reals[8], gains[8];
+      uint words[4];
+      reals8_f16(*row_chunk, reals);
+      reals8_f16(gain[p], gains);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) TAKE_REALS(words[j], reals[2 * j] * by * gains[2 * j], reals[2 * j + 1] * by * gains[2 * j + 1]);
+      *row_chunk = (uint4)(words[0], words[1], words[2], words[3]);
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+#endif
   float sum[SIDES][2][4];
 #pragma unroll
   for (int c = 0; c < 8; ++c) EACH_SIDE sum[s][c / 4][c % 4] = 0;
@@ -236,13 +246,6 @@ KERNEL {
       if (first + i + AHEAD < STEPS) READ_STEP(ahead, i, first + i + AHEAD)
     }
   }
-#if HAS_NORM
-  JOIN_WARPS(square, ROWS)
-  if (lane == 0) {
-#pragma unroll
-    for (int m = 0; m < ROWS; ++m) squares[warp * ROWS + m] = square[m];
-  }
-#endif
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int m = place * 2 + (c & 1);
@@ -262,11 +265,9 @@ KERNEL {
 #pragma unroll
     for (int w = 0; w < SHARE; ++w) second += shared[SHARED_AT(w, 1, n, m)];
 #endif
-#if HAS_NORM
-    float mean = 0;
-#pragma unroll
-    for (int w = 0; w < SHARE; ++w) mean += squares[w * ROWS + m];
-    const float by = GAIN_TIMES / SPREAD(mean / K);
+#if HAS_NORM && !HAS_GAIN
+    float by;
+    FIND_SPREAD(by, m)
     value *= by;
 #if SIDES > 1
     second *= by;
@@ -279,13 +280,9 @@ KERNEL {
 #undef EIGHTS
 #undef EACH_SIDE
 #undef EACH_HALF
-#undef MULTIPLY_PAIRS
 #undef READ_CHUNK
 #undef PAIRS
 #undef LEFT_PAIRS
-#undef GAIN_TIMES
-#undef TAKE_GAIN_PAIR
-#undef TAKE_GAIN
 #undef DECLARE_STEPS
 #undef SCALE_OF
 #undef READ_SCALE
@@ -294,6 +291,7 @@ KERNEL {
 #undef READ_STEP
 #undef MULTIPLY_STEP
 #undef TAKE_SQUARES
+#undef FIND_SPREAD
 #undef TAKE_ONES
 #undef WITHOUT_ZERO
 #undef INTO

@@ -6,7 +6,8 @@
 // apart, a warp has PARTS_N parts of 8 columns. STEP columns of both sides are copied to one of STAGES slots of local memory
 // while earlier ones are multiplied, by MULTIPLY, or from MULTIPLY_BEGIN on until then. OUT_ROWS rows at a time are written.
 // Element c of a work-item's part i, j is of the row SUM_ROW(i, j, c) of the tile and of its column SUM_COLUMN(j, c).
-// With SPLITS > 1 as many groups share a tile: PARTS holds their sums, COUNTERS a zero for each tile, before and after.
+// With SPLITS > 1 as many groups share a tile: PARTS holds their sums, COUNTERS a zero for each of a SET's TILES_OF_SET tiles, before and
+// after.
 // A_p, B_p; A_PLACE(m): where a row begins, IS_PLAIN; A_BATCH(batch), B_BATCH(batch): where a batch begins. STORE8_AT(v, batch, m, n) writes 8 neighbours along n,
 // STORE_AT(value, batch, m, n) one. EARLY_ROW(batch, n): see early_nvidia.cl.
 // HAS_GRAPHS_MEMORY: slots lie in more local memory than OpenCL lends a group, behind what the text declares (twin/ptx.hpp), so
@@ -22,17 +23,18 @@
 #define SLOT_PLACE __local uchar*
 #define SLOT(step) (TILES + (step) % STAGES * SLOT_BYTES)
 #endif
+#define SUMS_OF_ITEM (PARTS_M * PARTS_N * 4)
 #define COPIES(rows) (((rows) + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE)
 #define IS_COPIED(i, rows) ((rows) % ROWS_AT_ONCE == 0 || row + (i) * ROWS_AT_ONCE < (rows))
 KERNEL {
   __local uchar TILES[TILES_BYTES] __attribute__((aligned(1024)));
   const int at = (int)get_local_id(0), lane = at & 31, warp = at >> 5;
-  const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M, batch = (int)get_group_id(2) / SPLITS;
+  const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M, batch = GROUP_Z / SPLITS;
   const int m0 = (int)get_group_id(1) * TILE_M, n0 = (int)get_group_id(0) * TILE_N;
   const int warp_row = WARP_ROW, first_row = warp_row + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
   const int row = at / CHUNKS, chunk = at % CHUNKS;
   // Where several groups share a tile, each adds up a part of K.
-  const int split = (int)get_group_id(2) % SPLITS, all_steps = (K + STEP - 1) / STEP;
+  const int split = GROUP_Z % SPLITS, all_steps = (K + STEP - 1) / STEP;
   const int first_step = split * all_steps / SPLITS, steps = (split + 1) * all_steps / SPLITS - first_step;
 #ifdef EARLY_ROW
   // Groups that read the same rows share them.
@@ -104,27 +106,37 @@ KERNEL {
   // All leave their parts; the group that comes last adds them, always in the same order.
   const int tile = ((int)get_group_id(1) * (int)get_num_groups(0) + (int)get_group_id(0)) +
                    batch * (int)(get_num_groups(0) * get_num_groups(1));
+  __global int* const counter = COUNTERS_p + SET * TILES_OF_SET + tile;
   __global TOTAL* const mine = PARTS_p + (tile * SPLITS + split) * TILE_M * TILE_N + at;
 #pragma unroll
-  for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) mine[i * LANES] = sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4];
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  for (int i = 0; i < SUMS_OF_ITEM; ++i) mine[i * LANES] = sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4];
+  ALL_WRITTEN();
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   __local int* const is_last = (__local int*)TILES;
   if (at == 0) {
-    RELEASE_WRITES();
-    *is_last = atomic_inc((volatile __global int*)COUNTERS_p + tile) == SPLITS - 1;
-    if (*is_last) COUNTERS_p[tile] = 0;
+    uint count;
+    COUNT_GROUP((volatile __global int*)counter, count)
+    *is_last = count == SPLITS - 1;
+    if (*is_last) *counter = 0;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   if (!*is_last) return;
-  RELEASE_WRITES();
+  SEE_WRITES();
+  // All of a part is asked for before the first is waited for.
   __global const volatile TOTAL* const parts = PARTS_p + tile * SPLITS * TILE_M * TILE_N + at;
+  TOTAL all[SUMS_OF_ITEM];
 #pragma unroll
-  for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) {
-    TOTAL total = 0;
-    for (int part = 0; part < SPLITS; ++part) total += parts[part * TILE_M * TILE_N + i * LANES];
-    sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4] = total;
+  for (int i = 0; i < SUMS_OF_ITEM; ++i) all[i] = 0;
+#pragma unroll
+  for (int part = 0; part < SPLITS; ++part) {
+    TOTAL own[SUMS_OF_ITEM];
+#pragma unroll
+    for (int i = 0; i < SUMS_OF_ITEM; ++i) own[i] = parts[part * TILE_M * TILE_N + i * LANES];
+#pragma unroll
+    for (int i = 0; i < SUMS_OF_ITEM; ++i) all[i] += own[i];
   }
+#pragma unroll
+  for (int i = 0; i < SUMS_OF_ITEM; ++i) sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4] = all[i];
   barrier(CLK_LOCAL_MEM_FENCE);
 #endif
   // Through local memory, so that neighbours along n are written together.
@@ -160,5 +172,6 @@ KERNEL {
 #undef TILES_BYTES
 #undef SLOT_PLACE
 #undef SLOT
+#undef SUMS_OF_ITEM
 #undef COPIES
 #undef IS_COPIED

@@ -68,9 +68,13 @@ TEST(GpuDecoderLaunches, PartsOfAKernelWaitForTheOneBefore) {
   EXPECT_TRUE(is_there);
 }
 
-/// Tiles are no parts: prompts keep the kernels that they had.
+/// Tiles are no parts of kernels, but have several sets of arguments.
 TEST(GpuDecoderLaunches, OfAPromptAreThoseOfTiles) {
-  for (const auto& launch : plan_of(64, 64).launches) EXPECT_NE(launch->kernel->kind, "matmuls");
+  for (const auto& launch : plan_of(64, 64).launches) {
+    if (launch->kernel->kind != "matmuls") continue;
+    EXPECT_EQ(count_of(launch->kernel->text, "TILE_M "), 1u) << launch->kernel->text;
+    EXPECT_EQ(count_of(launch->kernel->text, "const int groups_of_set = "), 1u);
+  }
 }
 
 }  // namespace decoder_launches_test

@@ -116,6 +116,26 @@ TEST_F(GpuJoins, ProductsOfOneRow) {
   }
 }
 
+/// Tiles have several sets of arguments: products of the same rows, and of others.
+TEST_F(GpuJoins, ProductsOfTheSameRows) {
+  for (const element::Type precision : {element::f32, element::f16}) {
+    const auto x = parameter({2, 23, kColumns}), left = parameter({9, 1024}), right = parameter({9, 1024});
+    const Out row = rows(x);
+    const auto with_bias = [&](unsigned seed) {
+      return node("Add", 1, {product(row, 264, element::f32, seed), weights({264}, seed + 10)});
+    };
+    const auto of_few_tiles = [](const std::shared_ptr<op::v0::Parameter>& of, unsigned seed) {
+      return node("MatMul", 0, {rows(of), weights({32, 1024}, seed)}, {{"transpose_a", false}, {"transpose_b", true}});
+    };
+    const OutputVector results{with_bias(2),          with_bias(3),          with_bias(4),
+                               node("Abs", 0, {row}), of_few_tiles(left, 5), of_few_tiles(right, 6)};
+    auto kinds = kinds_of(results, {x, left, right}, precision);
+    if (!has_kernels_of_gpus()) continue;
+    EXPECT_EQ(kinds["matmuls"], 2);
+    EXPECT_EQ(kinds["matmul"], 0);
+  }
+}
+
 TEST_F(GpuJoins, SmallMapsSideBySide) {
   const auto x = parameter({3, 40}), y = parameter({2, 5});
   const auto made = [](const Out& of, double by) {
@@ -163,6 +183,18 @@ TEST_F(GpuJoins, GatesOfWeightsOfFewBits) {
     for (const std::size_t rows : {1u, 5u}) kinds_of_layer({rows, true, false, false, gates, values}, element::f16);
 }
 
+/// Rows and gains whose products f16 does not hold.
+TEST_F(GpuJoins, NormsOfSmallAndLargeRows) {
+  for (const double size : {1e-3, 2e3}) {
+    const auto x = parameter({2, kColumns});
+    const Out row = node("Multiply", 1, {rows(x), reals({}, {size})}),
+              gain = reals({kColumns}, std::vector<double>(kColumns, size));
+    const Out made = product(node("Multiply", 1, {norm(row, false, 1e-12), gain}), kGates);
+    const auto kinds = kinds_of({node("Multiply", 1, {made, reals({}, {1 / size})})}, {x}, element::f16);
+    EXPECT_EQ(kinds.count("rows"), 0u) << "the norm is no part of the product";
+  }
+}
+
 /// A norm that something else reads, too, is computed once.
 TEST_F(GpuJoins, NormsThatOthersRead) {
   for (const std::size_t rows : {1u, 4u}) {
@@ -183,18 +215,6 @@ TEST_F(GpuJoins, WhatMoves) {
   for (const std::size_t rows : {1u, 2u, 12u, 1u, 8u, 9u, 3u}) rounds.push_back({{1, rows, kColumns}});
   for (const element::Type precision : {element::f32, element::f16})
     judge_moving(results, {x}, rounds, precision == element::f16 ? 2e-2 : 3e-4, {hint::inference_precision(precision)});
-/// Rows and gains whose products f16 does not hold.
-TEST_F(GpuJoins, NormsOfSmallAndLargeRows) {
-  for (const double size : {1e-3, 2e3}) {
-    const auto x = parameter({2, kColumns});
-    const Out row = node("Multiply", 1, {rows(x), reals({}, {size})}),
-              gain = reals({kColumns}, std::vector<double>(kColumns, size));
-    const Out made = product(node("Multiply", 1, {norm(row, false, 1e-12), gain}), kGates);
-    const auto kinds = kinds_of({node("Multiply", 1, {made, reals({}, {1 / size})})}, {x}, element::f16);
-    EXPECT_EQ(kinds.count("rows"), 0u) << "the norm is no part of the product";
-  }
-}
-
 }
 
 }  // namespace joins_test

@@ -75,8 +75,25 @@ TEST(GpuTilesOfTwins, UseTheLocalMemoryThatOpenClDoesNotLend) {
   const auto few = twins_launch(197, 768, 3072);
   ASSERT_TRUE(few);
   EXPECT_EQ(few->local[0], 128u);
-  EXPECT_GT(few->local_bytes, 98304u);
+  EXPECT_GT(few->local_bytes, 65536u);
   EXPECT_FALSE(twins_launch(6304, 768, 768, 49152)) << "no more than OpenCL has";
+}
+
+/// Queries, keys and values of a text: a third of the groups has each set of arguments, by OpenCL and by the twin.
+TEST(GpuTilesOfTwins, ProductsOfTheSameRowsAreOneLaunch) {
+  for (const std::size_t rows : {64, 128, 4096}) {
+    const auto x = parameter({rows, 768});
+    OutputVector results;
+    for (int i = 0; i < 3; ++i) results.push_back(outputs("MatMul", 0, {x->output(0), weights({768, 768})})[0]);
+    const auto launches = launches_of(Model(results, ParameterVector{x}, "products"), "matmuls", hopper());
+    ASSERT_EQ(launches.size(), 1u) << rows;
+    const auto& launch = *launches[0];
+    EXPECT_EQ(launch.global[2] % 3, 0u);
+    ASSERT_TRUE(launch.for_twin) << rows;
+    EXPECT_EQ(launch.for_twin->arguments.size(), launch.arguments.size());
+    EXPECT_EQ(launch.for_twin->global[2] % 3, 0u);
+    EXPECT_EQ(launch.fused.size(), 2u);
+  }
 }
 
 /// A window of 64 taps that is moved by as many: each of its rows is one run of pixels.

@@ -11,7 +11,7 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Whether two kernels over groups of the same size can be parts of one.
+/// Whether two kernels over groups of the same size can be parts of one, or are one with two sets of arguments.
 bool can_be_joined(const Launch& a, const Launch& b);
 /// What its arguments take of the bytes that a device has for a kernel's.
 std::size_t argument_bytes(const Launch& launch);

@@ -58,6 +58,12 @@ class Kernel {
     recipe_.group(is_part);
     return *this;
   }
+  /// Gives the text GROUP_Z, which group it is along the third axis, and SET. A text that asks for it in no other way, and counts what its
+  /// groups share for each SET, can be one kernel with several sets of arguments (lower/build/joins.hpp).
+  Kernel& sets() {
+    recipe_.sets();
+    return *this;
+  }
   /// The text waits for the kernel before it by itself (kernels/early_nvidia.cl).
   Kernel& waits() {
     recipe_.waits();

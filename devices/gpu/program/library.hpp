@@ -33,6 +33,8 @@ struct KernelText {
   /// Kernels with the same can be parts of one (KernelTexts::joined()); empty: this one cannot.
   std::string joins{};
   std::shared_ptr<const Recipe> recipe{};  ///< What the text is made of, if it can be such a part.
+  bool has_sets =
+      false;  ///< It becomes one with others of the same text, with a set of arguments for each (Recipe::in_sets()).
 };
 
 /// A program with some kernels, which lives as long as a plan has launches of them.

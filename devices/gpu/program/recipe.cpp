@@ -18,17 +18,27 @@ bool is_8_bit(ElementType type) { return type == ElementType::kU8 || type == Ele
 /// What stands where in a text.
 struct TextParts {
   std::string prefix;  ///< Begins the names of parameters, which each part of a joined kernel has for itself.
-  std::string defines, undefines, helpers, parameters, begin, body, attributes;
+  std::string defines, undefines, helpers, begin, body, attributes;
+  struct Parameter {
+    std::string type, name;  ///< The name without the prefix; none: the type is a whole declaration.
+  };
+  std::vector<Parameter> parameters;
   struct Local {
     std::string name;
     std::size_t count;
   };
   std::vector<Local> locals;
-  bool has_group = false, is_part = false, waits = false, has_own_parameters = false;
+  bool has_group = false, is_part = false, has_sets = false, waits = false, has_own_parameters = false;
 
-  void parameter(const std::string& text) { parameters += (parameters.empty() ? "" : ", ") + text; }
+  /// Their declarations. @param before  Their names.
+  std::string declared(const std::string& before) const {
+    std::string text;
+    for (const auto& [type, name] : parameters)
+      text += (text.empty() ? "" : ", ") + type + (name.empty() ? "" : " " + before + name);
+    return text;
+  }
   void number(const std::string& type, const std::string& name) {
-    parameter("const " + type + " " + prefix + name);
+    parameters.push_back({"const " + type, name});
     if (!prefix.empty()) begin += "const " + type + " " + name + " = " + prefix + name + "; ";
   }
   void define(const std::string& name, const std::string& text) {
@@ -43,7 +53,8 @@ struct TextParts {
 void TextParts::pointer(const std::string& name, ElementType type, bool is_number, bool written) {
   const std::string pointer = std::string(written ? "__global " : "__global const ") + storage_name(type) + "*";
   const std::string given = prefix + name;
-  parameter(pointer + " " + given + "_whole, const ulong " + given + "_at");
+  parameters.push_back({pointer, name + "_whole"});
+  parameters.push_back({"const ulong", name + "_at"});
   begin += pointer + " const " + name + "_p = " + given + "_whole + " + given + "_at; ";
   is_number ? numbers(name, type, written) : plain(name, type, written);
 }
@@ -140,12 +151,15 @@ TextParts parts_of(const std::string& bytes, char end_of_word, const std::string
         parts.has_group = true;
         parts.is_part = !text.empty();
         break;
+      case 'z':
+        parts.has_sets = true;
+        break;
       case 'y':
         parts.waits = true;
         break;
       case 'm':
         parts.has_own_parameters = true;
-        parts.parameter(text);
+        parts.parameters.push_back({text, {}});
         break;
       default:
         parts.number("int", what == 'r' ? text + "_pitch" : text);
@@ -173,21 +187,47 @@ std::string signature(const TextParts& parts, const std::string& parameters) {
   return "__kernel " + parts.attributes + "void " + std::string(Recipe::kName) + "(" + parameters + ") { ";
 }
 
+/// @param begin  What stands before all else in the function.
+std::string whole(const TextParts& parts, const std::string& parameters, const std::string& begin) {
+  std::string text = parts.defines + parts.helpers + parts.body + "\n" + parts.undefines, locals;
+  for (const auto& [name, count] : parts.locals)
+    locals += "__local float " + name + "[" + std::to_string(count) + "] __attribute__((aligned(16))); ";
+  return text.replace(text.find(kHere), kHere.size(), signature(parts, parameters) + locals + begin + parts.begin);
+}
+
 }  // namespace
 
 KernelText Recipe::written(const std::string& kind) const {
   TextParts parts = parts_of(bytes_, kEnd, {});
   if (parts.has_group) parts.define("GROUP", "((int)get_group_id(0))");
-  std::string text = parts.defines + parts.helpers + parts.body + "\n" + parts.undefines, locals;
-  for (const auto& [name, count] : parts.locals)
-    locals += "__local float " + name + "[" + std::to_string(count) + "] __attribute__((aligned(16))); ";
-  text.replace(text.find(kHere), kHere.size(), signature(parts, parts.parameters) + locals + parts.begin);
-  KernelText kernel = named(kind, std::move(text));
+  if (parts.has_sets) parts.define("GROUP_Z", "((int)get_group_id(2))"), parts.define("SET", "0");
+  KernelText kernel = named(kind, whole(parts, parts.declared(parts.prefix), {}));
   if (parts.is_part && !parts.has_own_parameters) {
     kernel.joins = kind + (parts.waits ? " that waits, " : ", ") + parts.attributes;
     kernel.recipe = std::make_shared<const Recipe>(*this);
+  } else if (parts.has_sets && parts.locals.empty() && !parts.has_own_parameters) {
+    kernel.joins = kernel.name;
+    kernel.recipe = std::make_shared<const Recipe>(*this);
+    kernel.has_sets = true;
   }
   return kernel;
+}
+
+KernelText Recipe::in_sets(const std::string& kind, std::size_t count) const {
+  TextParts parts = parts_of(bytes_, kEnd, {});
+  parts.define("GROUP_Z", "((int)get_group_id(2) - set * groups_of_set)");
+  parts.define("SET", "set");
+  std::string parameters, begin = "const int groups_of_set = (int)get_num_groups(2) / " + std::to_string(count) +
+                                  ", set = (int)get_group_id(2) / groups_of_set; ";
+  for (std::size_t i = 0; i < count; ++i)
+    parameters += (i > 0 ? ", " : "") + parts.declared("p" + std::to_string(i) + "_");
+  for (const auto& [type, name] : parts.parameters) {
+    begin += type + " " + name + " = ";
+    for (std::size_t i = 0; i + 1 < count; ++i)
+      begin += "set == " + std::to_string(i) + " ? p" + std::to_string(i) + "_" + name + " : ";
+    begin += "p" + std::to_string(count - 1) + "_" + name + "; ";
+  }
+  return named(kind, whole(parts, parameters, begin));
 }
 
 KernelText Recipe::joined(const std::string& kind, const std::vector<const Recipe*>& recipes) {
@@ -215,7 +255,7 @@ KernelText Recipe::joined(const std::string& kind, const std::vector<const Recip
     }
     if (i + 1 < recipes.size()) body += "if (group_of_all < first_" + std::to_string(i + 1) + ")";
     body += "\n" + parts.defines + parts.body + "\n" + parts.undefines;
-    if (!parts.parameters.empty()) parameters += (parameters.empty() ? "" : ", ") + parts.parameters;
+    if (!parts.parameters.empty()) parameters += (parameters.empty() ? "" : ", ") + parts.declared(parts.prefix);
     if (i + 1 < recipes.size()) continue;
     std::string begin = signature(parts, parameters + firsts);
     if (most_local > 0)
@@ -244,7 +284,10 @@ std::shared_ptr<const KernelText> KernelTexts::joined(const std::vector<std::sha
   std::vector<const Recipe*> recipes;
   for (const auto& part : parts) recipes.push_back(part->recipe.get());
   const std::string& kind = parts.front()->kind;
-  return known = std::make_shared<const KernelText>(Recipe::joined(kind.back() == 's' ? kind : kind + "s", recipes));
+  const std::string kinds = kind.back() == 's' ? kind : kind + "s";
+  return known = std::make_shared<const KernelText>(parts.front()->has_sets
+                                                        ? recipes.front()->in_sets(kinds, recipes.size())
+                                                        : Recipe::joined(kinds, recipes));
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -41,6 +41,8 @@ class Recipe {
   }
   /// GROUP: which group it is, along the first axis. @param is_part  It may be a part of a joined kernel.
   void group(bool is_part) { add('g', is_part ? "part" : ""); }
+  /// GROUP_Z: which group it is, along the third axis, and SET, of which set of arguments (in_sets()).
+  void sets() { add('z', {}); }
   /// The text waits for the kernel before it by itself (kernels/early_nvidia.cl).
   void waits() { add('y', {}); }
   void text(std::string_view text) { add('t', text); }
@@ -58,6 +60,9 @@ class Recipe {
   /// behind these the first group of every part but the first.
   /// @pre their texts have the same KernelText::joins.
   static KernelText joined(const std::string& kind, const std::vector<const Recipe*>& parts);
+  /// The kernel with as many sets of arguments, each of which gets the same number of groups along the third axis. It has the parameters
+  /// of all. @pre sets()
+  KernelText in_sets(const std::string& kind, std::size_t count) const;
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -74,7 +79,7 @@ class Recipe {
 class KernelTexts {
  public:
   std::shared_ptr<const KernelText> get(const std::string& kind, const Recipe& recipe);
-  /// See Recipe::joined().
+  /// See Recipe::joined(), or, of one text as often, Recipe::in_sets().
   std::shared_ptr<const KernelText> joined(const std::vector<std::shared_ptr<const KernelText>>& parts);
 
  private:

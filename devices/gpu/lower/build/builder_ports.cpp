@@ -156,7 +156,7 @@ LaunchPlan Builder::finish() {
   }
   for (std::size_t i = 0; i < counts_.size(); ++i) plan_.outputs.push_back({"count", ElementType::kI32, {1}, false});
   find_pitched_inputs(plan_);
-  Launches joined = joins_.run(plan_.launches, *texts_);
+  Launches joined = joins_.run(plan_.launches, plan_.counters, *texts_);
   std::vector<std::span<const planning::Operand>> operands;
   for (const auto& launch : joined) operands.emplace_back(launch->operands);
   plan_.arena_bytes = planning::plan_memory(plan_.buffers, operands);

@@ -15,8 +15,8 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// How far a launch may be moved forward, how many become one, and what their arguments may take: every device has 1024 bytes.
-constexpr std::size_t kWindow = 12, kMostParts = 4, kMostBytes = 960;
+/// How far a launch may be moved forward, and what the arguments of those that become one may take: every device has 1024 bytes.
+constexpr std::size_t kWindow = 12, kMostBytes = 960;
 /// A kernel that takes longer than its launch gains nothing.
 constexpr std::size_t kMostItems = std::size_t{1} << 16;
 
@@ -63,10 +63,10 @@ bool are_apart(const View& a, const View& b) {
   return is_apart && left == 0;
 }
 
-bool depend(const Launch& a, const Launch& b) {
+bool depend(const Launch& a, const Launch& b, planning::BufferId counters) {
   for (std::size_t i = 0; i < a.operands.size(); ++i)
     for (std::size_t j = 0; j < b.operands.size(); ++j)
-      if (a.operands[i].place.buffer == b.operands[j].place.buffer &&
+      if (a.operands[i].place.buffer == b.operands[j].place.buffer && a.operands[i].place.buffer != counters &&
           (a.operands[i].written || b.operands[j].written) && !are_apart(a.views[i], b.views[j]))
         return true;
   return false;
@@ -74,15 +74,16 @@ bool depend(const Launch& a, const Launch& b) {
 
 /// The launches that can run with `first`, which is among them.
 /// @param taken  Others that run earlier than at their places.
-std::vector<std::size_t> together(const Launches& launches, std::size_t first, const std::vector<bool>& taken) {
+std::vector<std::size_t> together(const Launches& launches, std::size_t first, const std::vector<bool>& taken,
+                                  planning::BufferId counters) {
   std::vector<std::size_t> parts{first}, passed{first};
   if (!may_join(*launches[first])) return parts;
   std::size_t bytes = argument_bytes(*launches[first]);
   const std::size_t end = std::min(launches.size(), first + kWindow);
-  for (std::size_t at = first + 1; at < end && parts.size() < kMostParts; ++at) {
+  for (std::size_t at = first + 1; at < end && parts.size() < kMostJoined; ++at) {
     if (taken[at]) continue;
     const Launch& launch = *launches[at];
-    const auto is_before = [&](std::size_t other) { return depend(*launches[other], launch); };
+    const auto is_before = [&](std::size_t other) { return depend(*launches[other], launch, counters); };
     const std::size_t more = argument_bytes(launch) + 4;
     if (may_join(launch) && can_be_joined(*launches[first], launch) && bytes + more <= kMostBytes &&
         std::ranges::none_of(passed, is_before)) {
@@ -96,13 +97,13 @@ std::vector<std::size_t> together(const Launches& launches, std::size_t first, c
 
 }  // namespace
 
-Launches LaunchJoins::run(const Launches& launches, KernelTexts& texts) {
+Launches LaunchJoins::run(const Launches& launches, planning::BufferId counters, KernelTexts& texts) {
   std::map<Launches, std::shared_ptr<const Launch>> before = std::exchange(known_, {});
   std::vector<bool> taken(launches.size(), false);
   Launches result;
   for (std::size_t at = 0; at < launches.size(); ++at) {
     if (taken[at]) continue;
-    const std::vector<std::size_t> places = together(launches, at, taken);
+    const std::vector<std::size_t> places = together(launches, at, taken, counters);
     if (places.size() == 1) {
       result.push_back(launches[at]);
       continue;

@@ -39,13 +39,17 @@ std::size_t steps_of(const MatrixProduct& product, const MatrixTiles& tiles) {
   return (product.k + step - 1) / step;
 }
 
-/// So many groups share a tile that every unit has work, and each has enough steps.
+/// So many groups share a tile that every unit has work, and each has enough steps. Narrow tiles are shared by more groups than units are
+/// there, which wait in turns, and in shorter steps as long as these are few.
 std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
-  const std::size_t most = (tiles.in_parts ? 4 : 2) * target.compute_units / tiles.groups(product),
-                    least = tiles.has_warpgroups && tiles.n == 32 ? 12
-                            : tiles.in_parts                      ? 6
-                                                                  : 4;
-  return std::clamp<std::size_t>(std::min(most, steps_of(product, tiles) / least), 1, 8);
+  constexpr std::size_t kMost = 8;
+  const std::size_t groups = tiles.all_groups(product), units = target.compute_units, steps = steps_of(product, tiles);
+  if (tiles.has_warpgroups && tiles.n == 32) {
+    const std::size_t many = std::min(4 * units / groups, steps / 12), few = std::min(units / groups, steps / 6);
+    return std::clamp<std::size_t>(std::max(many, few), 1, kMost);
+  }
+  const std::size_t most = (tiles.in_parts ? 4 : 2) * units / groups, least = tiles.in_parts ? 6 : 4;
+  return std::clamp<std::size_t>(std::min(most, steps / least), 1, kMost);
 }
 
 /// Large tiles read less, small ones give every unit work. Measured on H100 and H200 with the layers of ResNet-50, U-Net,
@@ -53,15 +57,15 @@ std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, c
 MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target) {
   const std::size_t units = target.compute_units;
   const auto suits = [&](const MatrixTiles& tiles, std::size_t groups) {
-    return product.n > tiles.n / 2 && tiles.groups(product) >= groups && tiles.local_bytes() <= target.local_bytes;
+    return product.n > tiles.n / 2 && tiles.all_groups(product) >= groups && tiles.local_bytes() <= target.local_bytes;
   };
   if (takes_warpgroups(target, product.type)) {
     const auto& [large, small, narrow] = kWarpgroups;
     const auto splits = [&](const MatrixTiles& tiles) { return splits_for(product, tiles, target); };
     if (suits(large, units * 5 / 4)) return large;
-    // A short sum by a few narrow tiles is still faster than by those of single warps.
-    const std::size_t least = steps_of(product, narrow) <= 8 ? units / 5 : units * 2 / 3 / splits(narrow);
-    if (small.groups(product) < units * 7 / 4 && suits(narrow, least)) return narrow;
+    // A few narrow tiles are still faster than those of single warps.
+    const std::size_t least = units / 6;
+    if (small.all_groups(product) < units * 7 / 4 && suits(narrow, least)) return narrow;
     if (suits(small, units / splits(small))) return small;
   }
   if (takes_parts(target, product.type)) {
@@ -238,21 +242,22 @@ void define_early(Kernel& kernel, const Target& target, const MatrixProduct& pro
 }
 
 /// Tiles for the twin, where these do not use what its groups may have of local memory: more slots for few groups, which wait for what
-/// they read, or larger tiles for many, which read less. Measured on an H200 with the layers of ViT-B/16 and ResNet-50.
+/// they read, or larger tiles for many, which read less. Measured on an H200 with the layers of ViT-B/16, BERT-base and ResNet-50.
 std::optional<MatrixTiles> tiles_for_twin(const MatrixProduct& product, const MatrixWay& way, const Target& target) {
   const auto& [tiles, splits] = way;
   if (!tiles.has_warpgroups || target.twin_local_bytes <= target.local_bytes) return std::nullopt;
   const auto in_turns = [&](std::size_t groups) { return (groups + target.compute_units - 1) / target.compute_units; };
-  const std::size_t turns = in_turns(tiles.groups(product) * splits);
+  const std::size_t turns = in_turns(tiles.all_groups(product) * splits);
   MatrixTiles best = tiles;
   best.is_graphs = true;
-  if (turns > 2 || tiles.m == 128) {
+  constexpr std::size_t kMostTurns = 4;
+  if (turns > kMostTurns || tiles.m == 128) {
     if (splits > 1 || tiles.m != 128 || steps_of(product, tiles) < 8) return std::nullopt;
     static constexpr MatrixTiles kWide[] = {{192, 128, 12, 1, 5, 128, true, false, true},
                                             {256, 128, 8, 1, 4, 128, true, false, true},
                                             {320, 128, 20, 1, 4, 128, true, false, true}};
     // A unit's turns take as long as their rows, and a little; two groups of the smaller tile share a unit.
-    const auto cost = [&](const MatrixTiles& each) { return in_turns(each.groups(product)) * (each.m + 48); };
+    const auto cost = [&](const MatrixTiles& each) { return in_turns(each.all_groups(product)) * (each.m + 48); };
     const auto& least = *std::ranges::min_element(kWide, {}, cost);
     if (least.local_bytes() > target.twin_local_bytes) return std::nullopt;
     return cost(least) < (turns + 1) / 2 * 2 * (tiles.m + 48) ? std::optional(least) : std::nullopt;
@@ -275,9 +280,14 @@ Kernel matrix_kernel(const Target& target, Kernel kernel, const MatrixProduct& p
       .number("RESULTS", signed_of(product.m * product.n * product.batch))
       .define("IS_WIDE", product.n % kChunk == 0 ? 1 : 0)
       .define("SPLITS", signed_of(splits));
-  if (parts) kernel.uses("PARTS", *parts).uses("COUNTERS", *counters);
+  kernel.sets();
+  if (parts)
+    kernel.uses("PARTS", *parts)
+        .uses("COUNTERS", *counters)
+        .number("BATCHES", signed_of(product.batch))
+        .define("TILES_OF_SET", "((int)(get_num_groups(0) * get_num_groups(1)) * BATCHES)");
   // Where groups are more than that, most begin long after the kernel before this one is over.
-  if (tiles.groups(product) * splits <= 2 * target.compute_units) define_early(kernel, target, product);
+  if (tiles.all_groups(product) * splits <= 2 * target.compute_units) define_early(kernel, target, product);
   kernel.text(kernels::matrix);
   kernel.over({(product.n + tiles.n - 1) / tiles.n * tiles.lanes(), (product.m + tiles.m - 1) / tiles.m,
                product.batch * splits},
@@ -292,7 +302,7 @@ Kernel matrix_kernel(Builder& builder, const Kernel& kernel, const MatrixProduct
   if (splits > 1) {
     parts = builder.scratch(is_of_numbers(product.type) ? ElementType::kI32 : ElementType::kF32,
                             {groups, splits, tiles.m, tiles.n});
-    counters = builder.counters(groups);
+    counters = builder.counters(groups * kMostJoined);
   }
   Kernel made = matrix_kernel(builder.target(), kernel, product, way, parts, counters);
   if (const auto other = tiles_for_twin(product, way, builder.target()))
@@ -376,6 +386,8 @@ Kernel fragment_rows_kernel(const Target& target, Kernel kernel, const MatrixPro
   const std::size_t steps = (all + share - 1) / share,
                     words = product.sides * (product.chunk_bytes / 2 + (product.bits < 16 ? 2 : 0)),
                     ahead = std::clamp<std::size_t>(kMostWords / words, 1, steps), lanes = 32 * share;
+  const bool is_nvidia = target.matrices == Target::Matrices::kNvidia;
+  if (!is_nvidia) kernel.local("meeting", lanes).local("exchange", lanes * 6);
   kernel.local("staged", rows * product.k / 2).local("shared", share * product.sides * 16 * rows);
   if (product.has_norm) kernel.local("squares", share * rows);
   const auto define = [&](const char* name, std::size_t value) { kernel.define(name, signed_of(value)); };
@@ -386,8 +398,6 @@ Kernel fragment_rows_kernel(const Target& target, Kernel kernel, const MatrixPro
   define("BITS", product.bits);
   define("STEPS", steps);
   define("ALL_STEPS", all);
-  const bool is_nvidia = target.matrices == Target::Matrices::kNvidia;
-  if (!is_nvidia) kernel.local("meeting", lanes).local("exchange", lanes * 6);
   define("AHEAD", ahead);
   define("HAS_NORM", product.has_norm ? 1 : 0);
   kernel.group(has_barriers_in_branches(target))

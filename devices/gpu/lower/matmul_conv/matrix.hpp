@@ -19,8 +19,11 @@ struct MatrixProduct {
   ElementType type;  ///< The left side's type. The right side has the same; i8 if the left side has 8-bit numbers.
   std::size_t m = 0, n = 0, k = 0, batch = 1;
   bool has_weights = false;  ///< The right side is a constant.
-  std::size_t sides = 1;     ///< Right sides, each of a product of its own.
-  bool has_norm = false;     ///< Rows of the left side are divided by the roots of their mean squares.
+  /// So many products of this size, this one among them, have one left side and weights of their own, so that they probably become one
+  /// launch (lower/build/joins.hpp).
+  std::size_t beside = 1;
+  std::size_t sides = 1;  ///< Right sides, each of a product of its own.
+  bool has_norm = false;  ///< Rows of the left side are divided by the roots of their mean squares.
   /// Words of 32 bits of 8 neighbours of a right side, as these lie, where it may be read before the left side is there; 0: it may not.
   std::size_t words_ahead = 0;
   /// Bytes of a right side's row that a work-item reads at once where matrix hardware multiplies few rows (kernels/fragment_rows.cl), of
@@ -54,6 +57,8 @@ struct MatrixTiles {
   std::size_t groups(const MatrixProduct& product) const {
     return (product.m + m - 1) / m * ((product.n + n - 1) / n) * product.batch;
   }
+  /// Those that run at the same time.
+  std::size_t all_groups(const MatrixProduct& product) const { return groups(product) * product.beside; }
 };
 
 inline bool is_of_numbers(ElementType type) { return !info(type).is_real; }

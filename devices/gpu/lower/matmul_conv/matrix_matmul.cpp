@@ -2,12 +2,14 @@
 // Brings both sides into rows.
 #include <tenon/devices/gpu/lower/matmul_conv/matrix_matmul.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tenon/devices/gpu/lower/build/each.hpp>
@@ -42,6 +44,18 @@ bool is_for_all(const View& right) {
   return true;
 }
 
+/// See MatrixProduct::beside.
+std::size_t products_beside(const Builder& builder, const Node& node) {
+  const auto is_alike = [&](const Input<Node>& reader) {
+    const Node& other = *reader.get_node();
+    return std::string_view(other.get_type_name()) == node.get_type_name() && reader.get_index() == 0 &&
+           other.get_input_shape(1) == node.get_input_shape(1) && other.get_attributes() == node.get_attributes() &&
+           builder.constant(other.input_value(1));
+  };
+  const auto readers = node.input_value(0).get_target_inputs();
+  return std::clamp<std::size_t>(std::ranges::count_if(readers, is_alike), 1, kMostJoined);
+}
+
 }  // namespace
 
 bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& sides, const Tensor& weights,
@@ -62,7 +76,9 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
   } else {
     right = rows_of(builder, node, turned(sides.right));
   }
-  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, {left, {{right}}, k, optional_of(norm)}));
+  MatrixWork work{left, {{right}}, k, optional_of(norm)};
+  if (weights) work.beside = products_beside(builder, node);
+  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, work));
   return true;
 }
 
@@ -274,6 +290,7 @@ MatrixProduct product_of(const Builder& builder, const MatrixWork& work) {
   product.n = right.shape[right.shape.size() - 2];
   product.k = work.k;
   product.has_weights = builder.is_constant(right);
+  product.beside = work.beside;
   product.sides = work.rights.size();
   product.has_norm = work.norm.has_value();
   for (const MatrixWork::Right& each : work.rights) {

@@ -51,6 +51,7 @@ struct MatrixWork {
   std::vector<Right> rights;      ///< One, or two of one shape if there are few rows.
   std::size_t k = 0;              ///< How long rows of both sides are: whole chunks.
   std::optional<RowNorm> norm{};  ///< What is multiplied instead of `left`, which has few rows.
+  std::size_t beside = 1;         ///< See MatrixProduct.
 };
 /// Computes them by tiles, or by warps if there are few rows. Sums of 8-bit numbers (without a meaning) are int.
 Producer matrix_producer(Builder& builder, const Node& node, const MatrixWork& work);

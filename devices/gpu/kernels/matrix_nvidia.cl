@@ -148,15 +148,15 @@
     (values)[i][h] = of((values)[i][h], other);                                                           \
   }
 #define PAIR(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
-// Weights as they were summed are the left side as it is multiplied; rows of values from `rows` on weigh nothing.
+// Weights as they were summed are the left side as it is multiplied; of a warp's rows of values those from `rows` on weigh nothing.
 #define MULTIPLY_WEIGHTS(sum, weights, scratch, values, rows)                                                        \
-  _Pragma("unroll") for (int k = 0; k < TILE_N / 16; ++k) if (k * 16 < (rows)) {                                     \
-    uint a[PARTS_M][4], b[PARTS_N / 2][4];                                                                           \
+  _Pragma("unroll") for (int k = 0; k < WARP_N / 16; ++k) if (k * 16 < (rows)) {                                     \
+    uint a[PARTS_M][4], b[VALUE_PARTS / 2][4];                                                                       \
     _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int part = 0; part < 4; ++part)       \
         PAIR(a[i][part], (weights)[i][2 * k + part / 2][part % 2 * 2], (weights)[i][2 * k + part / 2][part % 2 * 2 + 1]); \
-    _Pragma("unroll") for (int j = 0; j < PARTS_N / 2; ++j) LOAD_FRAGMENTS_TURNED(                                   \
-        b[j], values + PLACE(k * 16 + (lane & 7) + (lane >> 3 & 1) * 8, 2 * j + (lane >> 4)));                       \
-    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j)          \
+    _Pragma("unroll") for (int j = 0; j < VALUE_PARTS / 2; ++j) LOAD_FRAGMENTS_TURNED(                               \
+        b[j], values + PLACE(warp_n * WARP_N + k * 16 + (lane & 7) + (lane >> 3 & 1) * 8, 2 * j + (lane >> 4)));     \
+    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int j = 0; j < VALUE_PARTS; ++j)      \
         MULTIPLY_FRAGMENTS((sum)[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);                         \
   }
 #endif

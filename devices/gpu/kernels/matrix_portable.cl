@@ -20,18 +20,18 @@
 #define MULTIPLY_TILES_UP_TO(sum, left, right, columns) MULTIPLY_TILES(sum, left, right)
 
 // Of attention. Four neighbours have the columns of a row; they meet in local memory, and every warp comes to the barriers.
-#define QUADS __local float quads[TILE_M][4];
+#define QUADS __local float quads[WARPS_N * TILE_M][4];
 #define IS_IDLE_WARP(is_idle) false
 #define SUM_OF(x, y) ((x) + (y))
 #define JOIN_QUADS(values, of)                                                                        \
   {                                                                                                   \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                     \
     for (int i = 0; i < PARTS_M; ++i)                                                                 \
-      for (int h = 0; h < 2; ++h) quads[first_row + i * 16 + h * 8][lane & 3] = (values)[i][h];       \
+      for (int h = 0; h < 2; ++h) quads[warp_n * TILE_M + first_row + i * 16 + h * 8][lane & 3] = (values)[i][h];       \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                     \
     for (int i = 0; i < PARTS_M; ++i)                                                                 \
       for (int h = 0; h < 2; ++h) {                                                                   \
-        __local const float* const four = quads[first_row + i * 16 + h * 8];                          \
+        __local const float* const four = quads[warp_n * TILE_M + first_row + i * 16 + h * 8];                          \
         (values)[i][h] = of(of(four[0], four[1]), of(four[2], four[3]));                              \
       }                                                                                               \
   }
@@ -43,15 +43,15 @@
       for (int c = 0; c < 4; ++c) {                                                                             \
         const int n = first_column + j * 8 + (c & 1);                                                           \
         vstore_half_rte((weights)[i][j][c], n & 7,                                                              \
-                        (__local half*)(scratch + PLACE(warp * 16 + (lane >> 2) + c / 2 * 8, n >> 3)));         \
+                        (__local half*)(scratch + PLACE(warp_m * 16 + (lane >> 2) + c / 2 * 8, n >> 3)));         \
       }                                                                                                         \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                               \
-    for (int k = 0; k < TILE_N; ++k)                                                                            \
+    for (int k = warp_n * WARP_N; k < (warp_n + 1) * WARP_N; ++k)                                               \
       for (int h = 0; h < 2; ++h) {                                                                             \
-        const float a = HALF_AT(scratch, warp * 16 + (lane >> 2) + h * 8, k);                                   \
-        for (int j = 0; j < PARTS_N; ++j)                                                                       \
+        const float a = HALF_AT(scratch, warp_m * 16 + (lane >> 2) + h * 8, k);                                 \
+        for (int j = 0; j < VALUE_PARTS; ++j)                                                                   \
           for (int c = 0; c < 2; ++c)                                                                           \
-            (sum)[i][j][2 * h + c] = fma(a, HALF_AT(values, k, first_column + j * 8 + c), (sum)[i][j][2 * h + c]); \
+            (sum)[i][j][2 * h + c] = fma(a, HALF_AT(values, k, value_column + j * 8 + c), (sum)[i][j][2 * h + c]); \
       }                                                                                                         \
   }
 #endif

@@ -113,6 +113,19 @@ TEST(GpuTilesOfHopper, WindowsOfManyTapsAreProducts) {
   }
 }
 
+/// As exporters write them where nothing is masked.
+TEST(GpuTilesOfHopper, AMaskOfZerosIsNotRead) {
+  for (const double masked : {0.0, -1.0}) {
+    const auto x = parameter({1, 2, 70, 64});
+    const Out mask = reals({70, 70}, std::vector<double>(4900, masked));
+    const Model model(outputs("ScaledDotProductAttention", 13, {x, x, x, mask}, {{"causal", false}}),
+                      ParameterVector{x}, "masked");
+    const auto launches = launches_of(model, "attention", hopper());
+    ASSERT_EQ(launches.size(), 1u);
+    EXPECT_EQ(launches[0]->kernel->text.find("MASK_p") == std::string::npos, masked == 0);
+  }
+}
+
 /// Few rows by constants of f16 are multiplied by matrix hardware, as long as local memory holds them.
 TEST(GpuTilesOfHopper, FewRowsAreMultipliedByMatrixHardware) {
   const auto takes_hardware = [](std::size_t m, std::size_t k) {

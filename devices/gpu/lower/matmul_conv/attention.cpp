@@ -104,6 +104,13 @@ View swapped(View view) {
   return view;
 }
 
+/// Whether a tensor of reals, or none, has nothing that a sum notices.
+bool is_of_zeros(const Tensor& reals) {
+  if (!reals || !info(reals.element_type()).is_real) return false;
+  const auto* const bytes = static_cast<const unsigned char*>(reals.data());
+  return std::all_of(bytes, bytes + reals.size_bytes(), [](unsigned char byte) { return byte == 0; });
+}
+
 Attention attention_of(Builder& builder, const Node& node) {
   Attention all;
   const Shape& out = node.get_output_shape(0);
@@ -147,8 +154,9 @@ Attention attention_of(Builder& builder, const Node& node) {
     reshape(view, shape);  // Axes are only split: every view can be.
     return view;
   };
-  // A mask that is one number, 0, stands for none; a causal one replaces what is given.
-  if (node.get_input_size() > 3 && !all.is_causal && node.get_input_shape(3).size() > 0)
+  // A mask that is one number, 0, or zeros alone, as exporters write them, stands for none; a causal one replaces what is given.
+  if (node.get_input_size() > 3 && !all.is_causal && node.get_input_shape(3).size() > 0 &&
+      !is_of_zeros(builder.constant(node.input_value(3))))
     all.mask = for_rows(3, all.keys);
   if (node.get_input_size() > 5) all.sink = for_rows(5, 1);
   if (node.get_input_size() > 4)
@@ -175,11 +183,12 @@ bool has_few_queries(const Builder& builder, const Attention& what) {
          what.value.shape.back() <= kMostColumns;
 }
 
-/// SCORE(value, batch, m, n): a product of a query and a key, scaled and masked. What the mask says of it, a MASK_T, may be read before:
-/// MASK_AT(batch, m, n), SCORE_OF(value, mask, m, n).
+/// SCORE(value, batch, m, n): a product of a query and a key, scaled and masked. What the mask says of it, a MASK_T, may be read before,
+/// and SCALE_NOW be defined as what it was: MASK_AT(batch, m, n), SCORE_OF(value, mask, m, n).
 void define_score(Kernel& kernel, const Attention& what) {
   if (what.scale_view) kernel.reads("SCALE", *what.scale_view);
-  std::string score = "(value) * " + (what.scale_view ? "SCALE(0)" : what.scale), mask = "0";
+  kernel.define("SCALE_NOW", what.scale_view ? "SCALE(0)" : what.scale);
+  std::string score = "(value) * SCALE_NOW", mask = "0";
   if (what.is_causal) score = "((n) > (m) ? -INFINITY : " + score + ")";
   const bool is_bool = what.mask && what.mask->type == ElementType::kBool;
   if (what.mask) {
@@ -238,8 +247,8 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& gi
   producer.emit_in_pieces = [&builder, self, kept = std::make_shared<const Attention>(std::move(what))](
                                 const ExpressionRef& root, const View& out, const AxisGroups& axes) {
     const Attention& what = *kept;
-    // More queries for each warp read less, but then too few warps have place to hide each other's waits.
-    static constexpr MatrixTiles kTiles{64, 64, 4, 1, 2};
+    // More queries for each warp read less, but then too few warps have place to hide each other's waits. Two share a row of queries.
+    const MatrixTiles tiles{64, 64, 4, builder.target().max_group >= 256 ? std::size_t{2} : std::size_t{1}, 2};
     const std::size_t rank = what.query.shape.size();
     Kernel kernel = builder.kernel("attention");
     kernel.reads("Q", what.query).reads("K", what.key).reads("V", what.value);
@@ -250,7 +259,7 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& gi
     // Elements of sub-groups lie otherwise than these kernels take them.
     Target target = builder.target();
     if (target.matrices == Target::Matrices::kIntel) target.matrices = Target::Matrices::kPortable;
-    define_tiles(kernel, kTiles, target, ElementType::kF16);
+    define_tiles(kernel, tiles, target, ElementType::kF16);
     kernel.number("M", static_cast<std::int64_t>(what.queries))
         .number("N", static_cast<std::int64_t>(what.keys))
         .number("D", static_cast<std::int64_t>(what.query.shape[rank - 1]))
@@ -263,7 +272,7 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& gi
     const std::size_t columns = what.query.shape[rank - 1] + what.value.shape[rank - 1];
     kernel.multiply_adds(std::uint64_t{what.batches()} * what.queries * what.keys * columns);
     kernel.text(kernels::attention);
-    kernel.over({(what.queries + kTiles.m - 1) / kTiles.m * kTiles.lanes(), 1, what.batches()}, {kTiles.lanes(), 1, 1});
+    kernel.over({(what.queries + tiles.m - 1) / tiles.m * tiles.lanes(), 1, what.batches()}, {tiles.lanes(), 1, 1});
     builder.launch(std::move(kernel), *self);
   };
   builder.set(node, 0, ElementType::kF32, std::move(producer));

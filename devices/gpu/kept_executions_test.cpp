@@ -45,6 +45,23 @@ TEST_F(KeptExecutionsTest, PlansThatComeAgainHaveTheirOwn) {
   EXPECT_TRUE(last->shares_memory(*now));
 }
 
+TEST_F(KeptExecutionsTest, PlansOfExtentsThatGoOnTakeTurns) {
+  KeptExecutions kept(gpu_device::find_gpu(""), nullptr);
+  const auto a = plan_of(1000), b = plan_of(500), c = plan_of(700);
+  std::unique_ptr<Execution> now;
+  for (const auto& plan : {a, b, a, b}) now = kept.change(std::move(now), plan);
+  EXPECT_FALSE(kept.are_none());
+  now = kept.change(std::move(now), c, true);
+  const Execution* const one = now.get();
+  for (const auto& plan : {a, b, c, a}) {
+    now = kept.change(std::move(now), plan, true);
+    EXPECT_EQ(now.get(), one);
+    EXPECT_EQ(&now->plan(), plan.get());
+  }
+  now = kept.change(std::move(now), b);
+  EXPECT_NE(now.get(), one) << "it was kept";
+}
+
 TEST_F(KeptExecutionsTest, LessMemoryIsNotKeptBesideMore) {
   KeptExecutions kept(gpu_device::find_gpu(""), nullptr);
   const auto a = plan_of(1000), b = plan_of(500), large = plan_of(1 << 20);

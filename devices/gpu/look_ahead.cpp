@@ -9,7 +9,26 @@
 
 namespace tenon::inline v1::gpu_device {
 
+namespace {
+
+/// Whether each extent makes the same step twice. @param moves  Set if a step is one.
+bool has_same_steps(const Shape& before, const Shape& now, const Shape& next, bool& moves) {
+  if (before.size() != now.size() || now.size() != next.size()) return false;
+  for (std::size_t axis = 0; axis < now.size(); ++axis) {
+    if (next[axis] - now[axis] != now[axis] - before[axis]) return false;
+    moves |= next[axis] != now[axis];
+  }
+  return true;
+}
+
+}  // namespace
+
 void LookAhead::note(std::span<const InputState> inputs) {
+  goes_on_ = before_.size() == inputs.size() && now_.size() == inputs.size();
+  bool moves = false;
+  for (std::size_t i = 0; i < inputs.size() && goes_on_; ++i)
+    goes_on_ = has_same_steps(before_[i], now_[i], inputs[i].shape, moves);
+  goes_on_ &= moves;
   before_.swap(now_);
   now_.resize(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) now_[i] = inputs[i].shape;

@@ -28,6 +28,8 @@ class LookAhead {
 
   /// Told in the order of inferences what they read. @param inputs  Those of the model.
   void note(std::span<const InputState> inputs);
+  /// Whether extents of what was noted last went on by the same steps as before.
+  bool goes_on() const noexcept { return goes_on_; }
   /// @param execution  That of the running inference. @return kNotYet: the plan is not made. @cost no allocation where the plan is known.
   /// @errors those of Execution::take().
   Found make_ready(DeferredModel& model, const Ports& ports, Execution& execution, TwinQueue& queue);
@@ -36,6 +38,7 @@ class LookAhead {
   Shape expected(std::size_t input) const;
 
   std::vector<Shape> now_, before_;
+  bool goes_on_ = false;
   std::vector<InputState> inputs_;  ///< The next inference's.
   std::vector<BoundMemory> next_;   ///< One for each next value of a state.
 };

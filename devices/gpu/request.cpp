@@ -477,7 +477,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (owner_->is_open() && depth < parts_.size()) next.execution = std::move(parts_[depth].execution);
     parts_.resize(depth);  // Another subgraph has others after it.
     if (depth == 0 && keeps_executions())
-      next.execution = kept_.change(std::move(next.execution), subgraph->plan);
+      next.execution = kept_.change(std::move(next.execution), subgraph->plan, ahead_.goes_on());
     else if (next.execution)
       next.execution->take(subgraph->plan);
     else
@@ -508,8 +508,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   /// While the twin computes. @return whether no more is to be done for the next inference.
   bool look_ahead() noexcept {
-    if (!owner_->is_open() || used_ != 1 || parts_.empty() || !states_.are_as_opened() || !kept_.are_none())
-      return true;
+    const bool takes_turns = kept_.are_none() || ahead_.goes_on();  // Plans do, in one execution.
+    if (!owner_->is_open() || used_ != 1 || parts_.empty() || !states_.are_as_opened() || !takes_turns) return true;
     const TraceSpan span("ahead", "gpu");
     try {
       return ahead_.make_ready(states_.model(), {inputs_, outputs_, states_.inputs(), states_.outputs()},

@@ -31,7 +31,7 @@ bool KeptExecutions::has_seen(const LaunchPlan& plan) {
 }
 
 std::unique_ptr<Execution> KeptExecutions::change(std::unique_ptr<Execution> last,
-                                                  const std::shared_ptr<const LaunchPlan>& plan) {
+                                                  const std::shared_ptr<const LaunchPlan>& plan, bool goes_on) {
   if (last && &last->plan() == plan.get()) return last;  // It looked ahead.
   // Larger memory is made when nothing else holds the smaller one.
   const bool has_memory = last && last->has_memory_for(*plan);
@@ -40,9 +40,10 @@ std::unique_ptr<Execution> KeptExecutions::change(std::unique_ptr<Execution> las
     spare_ = nullptr;
     own_ = nullptr;
   }
-  const bool comes_again = has_seen(*plan) && has_memory;
+  const bool comes_again = !goes_on && has_seen(*plan) && has_memory;
   const auto known =
-      std::ranges::find_if(all_, [&](const auto& execution) { return &execution->plan() == plan.get(); });
+      goes_on ? all_.end()
+              : std::ranges::find_if(all_, [&](const auto& execution) { return &execution->plan() == plan.get(); });
   std::unique_ptr<Execution> next;
   if (known != all_.end()) {
     next = std::move(*known);

@@ -39,13 +39,16 @@ struct Part {
 };
 
 /// Executions of plans that come again, as those of a few lengths in any order: nothing of them is told anew but what lies in the
-/// request's own memory. They share the memory between kernels.
+/// request's own memory. They share the memory between kernels. Where extents go on by the same steps, as those of caches that are inputs,
+/// plans take turns in one, which looks ahead (LookAhead).
 /// @thread one at a time.
 class KeptExecutions {
  public:
   KeptExecutions(std::shared_ptr<const Gpu> gpu, Twin* twin) : gpu_(std::move(gpu)), twin_(twin) {}
-  /// What runs the plan. @param last  What ran before; null: nothing did. @errors those of Execution::take().
-  std::unique_ptr<Execution> change(std::unique_ptr<Execution> last, const std::shared_ptr<const LaunchPlan>& plan);
+  /// What runs the plan. @param last  What ran before; null: nothing did. @param goes_on  See LookAhead::goes_on().
+  /// @errors those of Execution::take().
+  std::unique_ptr<Execution> change(std::unique_ptr<Execution> last, const std::shared_ptr<const LaunchPlan>& plan,
+                                    bool goes_on = false);
   bool are_none() const noexcept { return all_.empty(); }
 
  private:

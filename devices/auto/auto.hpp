@@ -68,18 +68,16 @@ struct Config {
     add_for_members(table, log::level, log::Level::NO);
   }
 
-  /// A setting for the members; `unset` where there is none.
-  template <typename T>
-  Any setting(const Property<T>& property, T unset) const {
-    const auto given = members.find(property.name());
-    return given == members.end() ? Any(unset) : given->second;
-  }
-
  private:
+  /// A setting for the members; `unset` where there is none.
   template <typename T>
   void add_for_members(PropertyTable& table, const Property<T>& property, T unset) {
     table.add(
-        property, [this, property, unset] { return setting(property, unset); },
+        property,
+        [this, property, unset] {
+          const auto given = members.find(property.name());
+          return given == members.end() ? Any(unset) : given->second;
+        },
         [this, property](const Any& given, bool apply) {
           T parsed = given.as<T>();
           if (apply) members[property.name()] = Any(std::move(parsed));

@@ -180,8 +180,9 @@ AutoModel::AutoModel(const Model& model, std::vector<std::shared_ptr<Choice>> ch
              [config] { return Any(config.policy); });
   table_.add(PropertyName(auto_device::spreads_throughput.name(), PropertyMutability::RO),
              [config] { return Any(config.spreads_throughput); });
+  // Set for AUTO, or for the member alone by DEVICE_PROPERTIES.
   table_.add(PropertyName(enable_profiling.name(), PropertyMutability::RO),
-             [config] { return config.setting(enable_profiling, false); });
+             [this] { return Any(choices_.front()->current()->model.get_property(enable_profiling)); });
   table_.add(PropertyName(device::properties.name(), PropertyMutability::RO), [this] {
     AnyMap all;
     for (const auto& choice : choices_) {

@@ -330,7 +330,7 @@ def test_missing_files_and_wrong_names(clip):
         tn.Pipeline({"nodes": [], "frame": 3})
     with pytest.raises(ValueError, match="on_error"):
         tn.Pipeline(on_error="ignore").add("file", path=clip).add("null").run()
-    for wrong, says in (("rbg", "did you mean"), ("RGB24", 'did you mean "rgb24"'), ("?", '"bgr24"')):
+    for wrong, says in (("rgb25", 'did you mean "rgb24"'), ("RGB24", 'did you mean "rgb24"'), ("rbg", '"bgr24"')):
         with pytest.raises(ValueError, match="no pixel format.*" + re.escape(says)):
             tn.open(clip, format=wrong)
     with pytest.raises(TypeError):

@@ -278,7 +278,7 @@ TEST_F(Twin, ATokenThatIsExpectedCostsNoMoreCallsThanALaunch) {
 TEST_F(Twin, LengthsThatGoOnAreExpectedWithoutStates) {
   using cuda::client::Probe;
   constexpr long kMany = 1'000'000;
-  constexpr std::size_t kLengths = 60;
+  constexpr std::size_t kLengths = 120;
   constexpr long kCalls = 2 * 4;  // An input, the launch, the result and the event behind it, each with its context.
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, -1, 8});
   Output<Node> y = x;
@@ -291,7 +291,8 @@ TEST_F(Twin, LengthsThatGoOnAreExpectedWithoutStates) {
   auto request =
       compile(std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "lengths")).create_infer_request();
   std::size_t expected = 0;
-  for (int round = 0; round < 100 && expected < kLengths / 2; ++round) {
+  // Where the machine is busy, an inference may be over before it is waited for.
+  for (int round = 0; round < 3 || (round < 40 && expected < kLengths / 2); ++round) {
     expected = 0;
     for (std::size_t length = 1; length <= kLengths; ++length) {
       Tensor input(element::f32, Shape{1, length, 8});

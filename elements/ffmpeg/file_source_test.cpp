@@ -115,11 +115,11 @@ TEST_F(FileSource, ReadsPatternsOfBothKinds) {
 }
 
 TEST_F(FileSource, ReadsPatternsFromTheirFirstNumber) {
-  for (int i : {98, 99, 100, 102})
+  for (int i : {98, 99, 100})
     clip("p" + std::to_string(i) + ".png",
          {.width = 16, .height = 16, .frames = 1, .codec = "png", .format = AV_PIX_FMT_RGB24, .muxer = "image2"});
   EXPECT_THAT(read(file(folder_.file("p%d.png"))), IsEmpty());
-  EXPECT_EQ(arrived_.frames[0].size(), 3u) << "up to the first gap";
+  EXPECT_EQ(arrived_.frames[0].size(), 3u);
   arrived_.frames.clear();
   EXPECT_THAT(read(file(folder_.file("p%d.png"), {{"options", "start_number=99"}})), IsEmpty());
   EXPECT_EQ(arrived_.frames[0].size(), 2u);

@@ -26,7 +26,7 @@ cd "$work"
 inside() { HIDDEN=$(printf '%s\n' "${hidden[@]}") awk 'BEGIN {n = split(ENVIRON["HIDDEN"], h, "\n")} {for (i = 1; i <= n; i++) if (h[i] != "" && index($0 "/", h[i] "/") == 1) print}'; }
 python3 "$here/loader_paths.py" prefix
 # A program that takes a function of the C++ library from ours would not start with a build that has inlined it.
-found=$(find prefix -name 'libtenon_*.so' -exec nm -D --defined-only {} + | grep -E ' [TW] _Z(N|NK)?S[tas]' || true)
+found=$(find prefix -name 'libtenon_*.so.*' -type f -exec nm -D --defined-only {} + | grep -E ' [TW] _Z(N|NK)?S[tas]' || true)
 [ -z "$found" ] || { echo "install: libraries export functions of the C++ library: $(head -3 <<<"$found")"; exit 1; }
 while read -r file; do
   [ "$(head -c 4 "$file")" = $'\x7fELF' ] || continue  # A linker script.

@@ -108,7 +108,7 @@ class FileSource final : public Source {
     video_.reset();
     files_ = files_of(path_);
     next_file_ = 0;
-    given_ = 0;
+    given_ = left_out_ = 0;
     are_pictures_ = files_.size() > 1 && std::ranges::all_of(files_, [](const auto& file) { return is_picture(file); });
     time_ = {};
     clock_.reset();
@@ -160,11 +160,10 @@ class FileSource final : public Source {
     }
   }
 
-  /// Whether the present file's failure is no failure of the source. Where no file at all can be read, it is.
+  /// Whether the present file's failure is no failure of the source. Where all files in a row cannot be read, it is.
   bool is_left_out(const Error& error) {
     const bool is_damage = error.code() == Code::kDataLoss || error.code() == Code::kInvalidArgument;
-    const bool has_others = given_ > 0 || next_file_ < files_.size();
-    if (!skips_damaged_ || !is_damage || !has_others) return false;
+    if (!skips_damaged_ || !is_damage || ++left_out_ >= files_.size()) return false;
     ++damaged_before_;
     video_.reset();
     return true;
@@ -216,6 +215,7 @@ class FileSource final : public Source {
         frame->set_timestamp_ns(time_.next(frame->timestamp_ns(), rate_ > 0 ? std::llround(1e9 / rate_) : 0));
         if (are_pictures_) metadata::of(*frame).add(metadata::Source{files_[next_file_ - 1], stream_, given_});
         ++given_;
+        left_out_ = 0;
         return frame;
       }
       if (video_) damaged_before_ += damaged();
@@ -255,7 +255,8 @@ class FileSource final : public Source {
   std::vector<std::string> files_;
   bool are_pictures_ = false;  ///< In a folder or pattern: each frame then says which file it is.
   std::size_t next_file_ = 0;
-  std::uint64_t given_ = 0;
+  std::uint64_t given_ = 0;   ///< Frames.
+  std::size_t left_out_ = 0;  ///< Files since the last frame.
   std::optional<av::Video> video_;
   double rate_ = 0;
   std::string lies_in_;                     ///< For decode=va: the memory of the first frame.

@@ -85,3 +85,10 @@ def test_folders_of_pictures(tmp_path):
         (tmp_path / f"p{number}.png").write_bytes(b"")
     with pytest.raises(tn.Error, match="p5.png"):  # None is left.
         list(tn.open(tmp_path, skip_damaged=True))
+    (tmp_path / "p1.png").write_bytes(whole)
+    again = tn.open(tmp_path, skip_damaged=True, loop=True)
+    next(again), next(again)
+    (tmp_path / "p1.png").write_bytes(b"")
+    with pytest.raises(tn.Error, match="p1.png"):
+        for _ in again:
+            pass

@@ -2,14 +2,12 @@
 // Plans for extents between those that were there: for which shapes they are made, and what becomes of them.
 #include <tenon/devices/gpu/plan/plan_range.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -26,12 +24,12 @@ using Shapes = PlanRange::Shapes;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// Makes plans whose arena tells what they were made for: the last extent, or a height in thousands and a width.
+/// Makes plans whose arena tells what they were made for.
 class Maker {
  public:
   std::shared_ptr<const LaunchPlan> make(const Shapes& shapes) {
     auto plan = std::make_shared<LaunchPlan>();
-    plan->arena_bytes = shapes[0].back() + 1000 * (shapes[0].front() - 1);
+    plan->arena_bytes = shapes[0].back();
     const std::lock_guard lock(mutex_);
     made_.insert(plan->arena_bytes);
     changed_.notify_all();
@@ -43,10 +41,6 @@ class Maker {
     changed_.wait(lock, [&] { return made_.size() >= count; });
     return made_;
   }
-  void wait_for(const std::set<std::size_t>& wanted) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return std::ranges::includes(made_, wanted); });
-  }
 
  private:
   std::mutex mutex_;
@@ -56,8 +50,6 @@ class Maker {
 
 /// Texts, and their masks.
 Shapes text(std::size_t length) { return {{1, length}, {1, length}, {4}}; }
-
-Shapes picture(std::size_t height, std::size_t width) { return {{height, width}}; }
 
 TEST(PlanRange, ExtentsBetweenThoseThatWereThereGetPlans) {
   Maker maker;
@@ -77,33 +69,18 @@ TEST(PlanRange, ExtentsBetweenThoseThatWereThereGetPlans) {
   EXPECT_NE(range.take(text(12)), nullptr);
 }
 
-TEST(PlanRange, HeightsAndWidthsThatWereThereAreCombined) {
+TEST(PlanRange, SeveralExtentsAndWideRangesGetNone) {
   Maker maker;
-  PlanRange range([&](const Shapes& shapes) { return maker.make(shapes); }, 2);
-  for (const auto& [height, width] : {std::pair<std::size_t, std::size_t>{64, 32}, {32, 96}, {96, 64}, {64, 64}}) {
-    EXPECT_EQ(range.take(picture(height, width)), nullptr);
-    range.follow(picture(height, width));
-  }
-  EXPECT_THAT(maker.made(5), ElementsAre(31032, 31064, 63096, 95032, 95096));
-  EXPECT_NE(range.take(picture(96, 96)), nullptr);
-  EXPECT_EQ(range.take(picture(96, 80)), nullptr);
-  range.follow(picture(96, 80));
-  maker.wait_for({31080, 63080});
-}
-
-TEST(PlanRange, WhatDependsOnTheOtherGoesOnOrIsWideGetsNone) {
-  Maker maker;
-  const auto follow = [&](const std::vector<Shapes>& all) {
+  {
     PlanRange range([&](const Shapes& shapes) { return maker.make(shapes); }, 1);
-    for (const Shapes& shapes : all) range.follow(shapes);
-  };
-  follow({picture(64, 32), picture(32, 96), picture(96, 64)});
-  follow({{{2, 64, 32}}, {{3, 32, 96}}, {{4, 96, 64}}, {{2, 64, 64}}});
-  follow({text(7), text(7), text(7)});
-  follow({text(1000), text(16001), text(4000), text(9000)});
-  std::vector<Shapes> tokens;  // A prompt, and the tokens behind it.
-  for (std::size_t past = 0; past < 9; ++past) tokens.push_back({{1, past == 0 ? 7u : 1u}, {1, past + 8}});
-  follow(tokens);
+    for (const Shapes& shapes : {Shapes{{64, 32}}, {{32, 96}}, {{96, 64}}, {{64, 64}}, {{1, 1, 5}}, {{1, 1, 1}}})
+      range.follow(shapes);
+    for (const std::size_t length : {7, 7, 7}) range.follow(text(length));
+  }
+  {
+    PlanRange range([&](const Shapes& shapes) { return maker.make(shapes); }, 1);
+    for (const std::size_t length : {1000, 16001, 4000, 9000}) range.follow(text(length));
+  }
   EXPECT_THAT(maker.made(0), IsEmpty());
 }
 
@@ -111,12 +88,13 @@ TEST(PlanRange, OtherAxesBeginAnew) {
   Maker maker;
   PlanRange range([&](const Shapes& shapes) { return maker.make(shapes); }, 1);
   for (const std::size_t length : {1, 3, 5, 2}) range.follow(text(length));
-  maker.wait_for({4});
-  for (const std::size_t side : {320, 64, 128}) range.follow({{1, 3, side, side}});
-  maker.wait_for({192, 256});
+  maker.made(1);
+  const auto picture = [](std::size_t side) { return Shapes{{1, 3, side, side}}; };
+  for (const std::size_t side : {320, 64, 128}) range.follow(picture(side));
+  maker.made(3);
   EXPECT_EQ(range.take(text(4)), nullptr);
-  EXPECT_NE(range.take({{1, 3, 192, 192}}), nullptr);
-  EXPECT_NE(range.take({{1, 3, 256, 256}}), nullptr);
+  EXPECT_NE(range.take(picture(192)), nullptr);
+  EXPECT_NE(range.take(picture(256)), nullptr);
 }
 
 TEST(PlanRange, WhereNoThreadStartsInferencesGoOn) {

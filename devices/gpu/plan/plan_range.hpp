@@ -19,10 +19,9 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Where extents move and take their values in no order, plans are made on threads of their own, once each, those that are nearest to the
-/// present ones first:
-/// - of one extent, as texts have their lengths and square pictures their sides, for the values between the least and the greatest;
-/// - of two that do not depend on each other, as heights and widths, for each value of the one that was there with each of the other.
+/// Where one extent moves and takes its values in no order, as texts have their lengths and pictures their sides, the plans for
+/// the values between the least and the greatest of them are made on threads of their own, once each, those that are nearest
+/// to the present one first.
 /// @thread all members from any thread.
 class PlanRange {
  public:
@@ -53,35 +52,30 @@ class PlanRange {
     State state = State::kMaking;
     std::shared_ptr<const LaunchPlan> plan;
   };
-  /// Axes, as those of the shapes are numbered, that have one extent.
+  /// The axes that move, as those of the shapes are numbered, with one extent for all of them.
   using Axes = std::vector<std::size_t>;
-  using Extents = std::vector<std::size_t>;  ///< One for each of groups_.
-  static constexpr std::size_t kMostGroups = 2;
-
-  /// The extents of shapes that differ from those seen in them alone; none else.
-  std::optional<Extents> extents_of(const Shapes& shapes) const;
-  Shapes with(const Extents& extents) const;
-  /// Finds which axes move by themselves. @param shapes  Which the groups so far do not describe.
-  void group_anew(const Shapes& shapes);
-  void see(const Extents& extents);
+  static Axes differing(const Shapes& a, const Shapes& b);
+  static std::size_t at(const Shapes& shapes, std::size_t axis);
+  /// The extent of shapes that differ from those seen in it alone; none else.
+  std::optional<std::size_t> extent_of(const Shapes& shapes) const;
+  Shapes with(std::size_t extent) const;
+  void begin_anew(const Shapes& shapes);
+  void see(std::size_t extent);
   /// What is to be made next; none: all is there.
-  std::optional<Extents> next() const;
-  std::optional<Extents> next_of_one() const;
-  std::optional<Extents> next_of_both() const;
-  bool is_wanted(const Extents& extents) const { return seen_.count(extents) == 0 && entries_.count(extents) == 0; }
+  std::optional<std::size_t> next() const;
   void run();
 
   const Make make_;
   const std::size_t most_threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Shapes> told_apart_;  ///< Shapes by which the groups were found, the newest last.
-  std::vector<Axes> groups_;        ///< Empty: no other shapes were seen, or too many extents move.
-  std::size_t ranges_ = 0;          ///< So many were begun.
-  std::set<Extents> seen_;          ///< For which there has been a plan.
-  std::size_t step_ = 0;            ///< The greatest that all distances of one extent are multiples of.
-  Extents last_;
-  std::map<Extents, Entry> entries_;
+  Shapes shapes_;               ///< Those that were seen first; empty: none.
+  Axes axes_;                   ///< Empty: no other shapes were seen.
+  std::size_t ranges_ = 0;      ///< So many were begun.
+  std::set<std::size_t> seen_;  ///< Extents for which there has been a plan.
+  std::size_t step_ = 0;        ///< The greatest that all their distances are multiples of.
+  std::size_t last_ = 0;
+  std::map<std::size_t, Entry> entries_;
   bool is_over_ = false;
   std::vector<std::thread> threads_;
 };

@@ -124,6 +124,8 @@ class AutoDevice final : public Device {
   Any get_property(const std::string& name, const AnyMap& arguments) const override {
     if (name == device::priorities.name())
       if (const auto given = arguments.find(name); given != arguments.end()) return given->second;
+    if (name == device::capabilities.name())
+      return capabilities();  // Asks the Core, whose lock is taken before this one.
     const std::lock_guard lock(mutex_);
     return table_.get(name);
   }

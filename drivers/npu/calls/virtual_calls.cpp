@@ -191,6 +191,7 @@ ze_result_t virtual_mem_set_access(ze_context_handle_t handle, const void* addre
   if (!mapping) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   // Commands check the access as they begin: one that runs would end the process.
   return while_unused(context->driver(), *mapping, [&] {
+    if (memory_table().find(context.get(), address) != mapping) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     return mapping->set_access(access) ? ZE_RESULT_SUCCESS : fail(ZE_RESULT_ERROR_UNKNOWN, std::strerror(errno));
   });
 } catch (const std::bad_alloc&) {

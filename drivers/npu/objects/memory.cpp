@@ -400,8 +400,11 @@ MemoryTable& memory_table() noexcept {
 
 std::shared_ptr<Allocation> memory_at(const Context& context, const void* address, std::size_t size) {
   std::shared_ptr<Allocation> memory = memory_table().find_range(&context, address, size);
-  if (!memory && sees_system_memory())
+  if (memory || !sees_system_memory()) return memory;
+  try {
     (void)Allocation::import_user_memory({}, const_cast<void*>(address), size, &memory);
+  } catch (const std::bad_alloc&) {  // Some of the calls that ask cannot report it.
+  }
   return memory;
 }
 

@@ -8,7 +8,8 @@ check() {
   source scripts/test.sh
   case "${1:-list}" in
     --all) setup all; export TENON_VARIANTS=all TENON_BASE=all
-           test_all; ci_steps; for part in "${PARTS[@]:1}"; do check_part "$part"; done ;;
+           test_all; ci_steps; [ "$FAILED" != 0 ] || part_passed variants "$SECONDS"
+           for part in "${PARTS[@]:1}"; do check_part "$part"; done ;;
     list) echo "parts: ${PARTS[*]}; ./dev check PART, or ./dev check --all"; return 0 ;;
     *) [[ " ${PARTS[*]} " == *" $1 "* ]] || { echo "dev: no part '$1'; parts: ${PARTS[*]}"; return 2; }
        # Windows' programs need packages of their own, and none of the other parts'.
@@ -19,13 +20,14 @@ check() {
   [ "$1" != --all ] || sed -i "s|^Sanitizers and VM ran whole: .*|Sanitizers and VM ran whole: $(date -u +%F), commit $(git rev-parse --short HEAD).|" docs/support.md
 }
 
-# check_part PART: the table of docs/support.md says when each part last passed with nothing skipped, on which commit, and how long it took.
+# part_passed PART SECONDS: the table of docs/support.md says when each part last passed with nothing skipped, on which commit, and how long it took.
+part_passed() { sed -i "s/^| $1 | .*/| $1 | $(date -u +%F) | $(git rev-parse --short HEAD) | $((($2 + 59) / 60)) |/" docs/support.md; }
+
 check_part() {
-  local started=$SECONDS failed=$FAILED lines=${#SUMMARY[@]} commit
+  local started=$SECONDS failed=$FAILED lines=${#SUMMARY[@]}
   step "check $1" "check_${1//-/_}"
-  [ "$FAILED" = "$failed" ] && ! printf '%s\n' "${SUMMARY[@]:lines}" | grep -q '^skipped' || return 0
-  commit=$(git rev-parse --short HEAD)
-  sed -i "s/^| $1 | .*/| $1 | $(date -u +%F) | $commit | $(((SECONDS - started + 59) / 60)) |/" docs/support.md
+  [ "$FAILED" = "$failed" ] && ! printf '%s\n' "${SUMMARY[@]:lines}" | grep '^skipped' >/dev/null || return 0
+  part_passed "$1" $((SECONDS - started))
 }
 
 # The first clang++ here that builds a program in C++20 with the given flags: an old one, or one without its sanitizers'
@@ -105,7 +107,8 @@ check_compat() {
   # shellcheck disable=SC2046  # Names, one a word.
   build release $(sed -nE 's/^build (tenon(_[a-z_]+)?): phony .*/\1/p' build/release/build.ninja | grep -xE \
     'tenon(_openvino_(api|c|c_plain)|_device_.*|_gpu_layer|_npu_driver|_ze_loader_shim|_core|_cpu|_dmabuf|_opencv|_opencl|_opencv_opencl|_ffmpeg|_vaapi|_ffmpeg_vaapi|_gstreamer|_gstreamer_vaapi|_level_zero|_sycl|_openvino)?') || return 1
-  for each in compat/*/slow.sh; do [ ! -e "$each" ] || bash "$each" build/release || failed=1; done
+  for each in compat/*/slow.sh; do [ ! -e "$each" ] || bash "$each" build/release 2>&1 | tee "build/${each//\//_}.log" || failed=1; done
+  while read -r each; do SUMMARY+=("skipped      ${each#skipped: }"); done < <(grep -h '^skipped: ' build/compat_*_slow.sh.log)
   return $failed
 }
 

@@ -253,7 +253,7 @@ class FileSource final : public Source {
   av::Options options_;
   Wanted wanted_;
   std::vector<std::string> files_;
-  bool are_pictures_ = false;  ///< In a folder or pattern: each frame then says which file it is.
+  bool are_pictures_ = false;  ///< Of a folder or a pattern with *: each frame then says which file it is.
   std::size_t next_file_ = 0;
   std::uint64_t given_ = 0;   ///< Frames.
   std::size_t left_out_ = 0;  ///< Files since the last frame.
@@ -280,7 +280,8 @@ KnownElement file_source() {
         {"never_ends", "Treats the end as a failure, after which a pipeline may restart the stream: for cameras",
          false},
         {"fps", "Pictures per second of a folder or pattern", 25.0, false, 0.001, 1000},
-        {"skip_damaged", "Leaves out the files of a folder or pattern that cannot be read, and counts them as damaged",
+        {"skip_damaged",
+         "Leaves out the files of a folder, or of a pattern with *, that cannot be read, and counts them as damaged",
          false},
         choice("decode", "What decodes: FFmpeg on the CPU, or a VA-API driver", "cpu", {"cpu", "va"}),
         {"node", "DRM render node for decode=va", std::string("/dev/dri/renderD128")},

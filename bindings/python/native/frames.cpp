@@ -270,9 +270,11 @@ void add_planes(nb::class_<Frame>& frame) {
       .def_prop_ro(
           "kind", [](const Frame& self) { return self ? std::string(self.plane(0).context()->name()) : std::string(); },
           "Name of the context whose memory holds it.")
-      .def_prop_ro("source", &source_of,
-                   "Where the frame comes from: in a pipeline of several sources the name of the source's node, in "
-                   "iterations and in elements that serve all streams; else None, or what a sender said of itself.")
+      .def_prop_ro(
+          "source", &source_of,
+          "Where the frame comes from: in a pipeline of several sources the name of the source's node, in "
+          "iterations and in elements that serve all streams; the file, for a folder's pictures; else None, or what "
+          "a sender said of itself.")
       .def("numpy", &picture_of,
            "A NumPy array over the only plane, where it lies. @errors ValueError: several planes.")
       .def(

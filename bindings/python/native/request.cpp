@@ -34,7 +34,7 @@ nb::object converted(nb::handle array, ElementType type) {
 /// Whether it is an array as decoders of pictures give them.
 bool is_picture(nb::handle value) {
   return nb::hasattr(value, "ndim") && nb::hasattr(value, "dtype") && value.attr("ndim").equal(nb::int_(3)) &&
-         value.attr("dtype").equal(nb::str("uint8"));
+         value.attr("dtype").equal(nb::str("uint8")) && value.attr("shape")[2].equal(nb::int_(3));
 }
 
 [[noreturn]] void refuse_index(std::int64_t index, const char* what, std::size_t count) {

@@ -122,9 +122,12 @@ def add_json(self: _native.Frame, value: Any) -> None:
     of the kind json. @errors ValueError: a text that is no JSON."""
     import json
 
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
     if isinstance(value, str):
-        json.loads(value)
-    self._add_json(value if isinstance(value, str) else json.dumps(value))
+        json.loads(value, parse_constant=refuse)
+    self._add_json(value if isinstance(value, str) else json.dumps(value, allow_nan=False))
 
 
 def install() -> None:

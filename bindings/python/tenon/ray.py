@@ -84,7 +84,7 @@ def sources_of(paths: Union[str, os.PathLike, Iterable]) -> list:
             if not matching:
                 raise FileNotFoundError(f"nothing matches {each}")
             found += map(os.path.abspath, matching)
-        elif not os.path.lexists(each):
+        elif "%" not in each and not os.path.lexists(each):  # Pictures by number: the source knows their pattern.
             raise FileNotFoundError(f"there is no file or folder {each}")
         else:
             found.append(os.path.abspath(each))

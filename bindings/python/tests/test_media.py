@@ -360,7 +360,7 @@ def test_functions_and_metadata(clip):
         frame.add_classification("indoor", 1, 0.9)
         frame.add_json('{"a": 1}')
         frame.add_json({"b": [1, None]})
-        for wrong, error in (("{", ValueError), ({1}, TypeError)):
+        for wrong, error in (("{", ValueError), ("NaN", ValueError), (float("nan"), ValueError), ({1}, TypeError)):
             with pytest.raises(error):
                 frame.add_json(wrong)
 

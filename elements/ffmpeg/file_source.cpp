@@ -253,7 +253,7 @@ class FileSource final : public Source {
   av::Options options_;
   Wanted wanted_;
   std::vector<std::string> files_;
-  bool are_pictures_ = false;  ///< Of a folder or a pattern with *: each frame then says which file it is.
+  bool are_pictures_ = false;  ///< In a folder or a pattern with *: each frame then says which file it is.
   std::size_t next_file_ = 0;
   std::uint64_t given_ = 0;   ///< Frames.
   std::size_t left_out_ = 0;  ///< Files since the last frame.

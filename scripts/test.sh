@@ -98,7 +98,7 @@ kernel_options() { [ "${TENON_VARIANTS:-}" = all ] || [[ "$1" == *asan* ]] || ec
 # machine or fails by chance. That is a fault to mend, which the summary names, but not the change's. A sanitizer's report is a fault of the
 # code even if it comes once.
 run_ctest() {
-  local folder="$1" log="$1.ctest.log" total failed passed
+  local folder="$1" log="$1.ctest.log" total failed passed again
   shift
   ctest_log "$folder" "$log" -j $(($(nproc) + 1)) "$@"
   total=$(grep -oE 'out of [0-9]+' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
@@ -106,7 +106,9 @@ run_ctest() {
   if [ "$failed" != 0 ] && [ "$failed" -le 2 ] && ! grep -qE 'Sanitizer: |runtime error: ' "$log"; then
     local report="$folder/Testing/Temporary/LastTest.log"  # scripts/rows.py reads there which tests ran.
     cp "$report" "$log.report"
-    ctest_log "$folder" "$log.again" --rerun-failed
+    # By name: behind -E, ctest's numbers are others than those that --rerun-failed goes by.
+    again=$(sed -nE 's/^[0-9]+://p' "$folder/Testing/Temporary/LastTestsFailed.log" | sed 's/[.+*]/\\&/g' | paste -sd '|')
+    ctest_log "$folder" "$log.again" -R "^($again)\$"
     cat "$log.report" >>"$report"
     passed=$(sed -nE 's/.*Test +#[0-9]+: ([^ ]+) .*Passed.*/\1/p' "$log.again" | tr '\n' ' ')
     if [ "$(wc -w <<<"$passed")" = "$failed" ]; then

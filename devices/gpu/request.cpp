@@ -508,7 +508,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   /// While the twin computes. @return whether no more is to be done for the next inference.
   bool look_ahead() noexcept {
-    const bool takes_turns = kept_.are_none() || ahead_.goes_on();  // Plans do, in one execution.
+    // Plans take turns in one execution, which can be told the next one.
+    const bool takes_turns = kept_.are_none() || ahead_.goes_on();
     if (!owner_->is_open() || used_ != 1 || parts_.empty() || !states_.are_as_opened() || !takes_turns) return true;
     const TraceSpan span("ahead", "gpu");
     try {

@@ -61,7 +61,7 @@ class Recipe {
   /// @pre their texts have the same KernelText::joins.
   static KernelText joined(const std::string& kind, const std::vector<const Recipe*>& parts);
   /// The kernel with as many sets of arguments, each of which gets the same number of groups along the third axis. It has the parameters
-  /// of all. @pre sets()
+  /// of all sets. @pre sets()
   KernelText in_sets(const std::string& kind, std::size_t count) const;
   const std::string& bytes() const { return bytes_; }
 

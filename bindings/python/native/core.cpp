@@ -7,6 +7,7 @@
 #include <string>
 
 #include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/interruptible.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/request.hpp>
 #include <tenon/core/ledger.hpp>
@@ -38,36 +39,34 @@ ModelPtr read_model(const Core& core, nb::handle model, nb::handle weights, nb::
   if (is_path(model) && !is_xml) {
     const auto path = path_from(model);
     const auto weights_path = weights.is_none() ? std::filesystem::path() : path_from(weights);
-    const Released released;
-    return core.read_model(path, weights_path, properties);
+    return interruptible([&] { return core.read_model(path, weights_path, properties); });
   }
   const std::string text = is_xml ? nb::cast<std::string>(model) : bytes_of(model);
   const Tensor bytes = weights.is_none() ? Tensor() : tensor_from(weights, Sharing::kShare);
-  const Released released;
-  return core.read_model(text, bytes);
+  return interruptible([&] { return core.read_model(text, bytes); });
 }
 
-CompiledModel compile_model(Core& core, nb::handle model, nb::handle target, nb::handle config) {
+Compiled compile_model(Core& core, nb::handle model, nb::handle target, nb::handle config) {
   check_process();
   const AnyMap properties = map_from(config);
   if (nb::isinstance<RemoteContext>(target)) {
     const auto context = nb::cast<RemoteContext>(target);
     const ModelPtr read =
         nb::isinstance<Model>(model) ? nb::cast<ModelPtr>(model) : read_model(core, model, nb::none(), nb::none());
-    const Released released;
-    return core.compile_model(read, context, properties);
+    return Compiled(interruptible([&] { return core.compile_model(read, context, properties); }));
   }
   const std::string device = target.is_none() ? "" : nb::cast<std::string>(target);
   const auto compiled = [&](const auto& source) {
-    const Released released;
-    return device.empty() ? core.compile_model(source, properties) : core.compile_model(source, device, properties);
+    return Compiled(interruptible([&] {
+      return device.empty() ? core.compile_model(source, properties) : core.compile_model(source, device, properties);
+    }));
   };
   if (nb::isinstance<Model>(model)) return compiled(std::shared_ptr<const Model>(nb::cast<ModelPtr>(model)));
   if (is_path(model)) return compiled(path_from(model));
   return compiled(std::shared_ptr<const Model>(read_model(core, model, nb::none(), nb::none())));
 }
 
-CompiledModel import_model(Core& core, nb::handle blob, nb::handle target, nb::handle config) {
+Compiled import_model(Core& core, nb::handle blob, nb::handle target, nb::handle config) {
   check_process();
   const AnyMap properties = map_from(config);
   // A stream of Python's, such as io.BytesIO, gives its bytes.
@@ -75,19 +74,17 @@ CompiledModel import_model(Core& core, nb::handle blob, nb::handle target, nb::h
   const Tensor bytes = tensor_from(data, Sharing::kShare);
   if (nb::isinstance<RemoteContext>(target)) {
     const auto context = nb::cast<RemoteContext>(target);
-    const Released released;
-    return core.import_model(bytes, context, properties);
+    return Compiled(interruptible([&] { return core.import_model(bytes, context, properties); }));
   }
   const auto device = nb::cast<std::string>(target);
-  const Released released;
-  return core.import_model(bytes, device, properties);
+  return Compiled(interruptible([&] { return core.import_model(bytes, device, properties); }));
 }
 
 /// set_property(properties), set_property(device, properties), and pairs in place of dicts.
 void set_property(Core& core, nb::handle first, nb::handle second) {
-  if (second.is_none()) return core.set_property(map_from(first));
-  const auto device = nb::cast<std::string>(first);
-  core.set_property(device, map_from(second));
+  const AnyMap properties = map_from(second.is_none() ? first : second);
+  const std::string device = second.is_none() ? std::string() : nb::cast<std::string>(first);
+  freely([&] { core.set_property(device, properties); });
 }
 
 nb::object property_of(const Any& value, const std::string& key) {
@@ -98,13 +95,17 @@ nb::object get_property(const Core& core, const std::string& first, nb::handle s
   const bool has_device = !second.is_none();
   const std::string device = has_device ? first : std::string();
   const std::string key = has_device ? nb::cast<std::string>(second) : first;
-  Any value;
-  {
-    const Released released;
-    value = core.get_property(device, key);
-  }
-  return property_of(value, key);
+  return property_of(freely([&] { return core.get_property(device, key); }), key);
 }
+
+}  // namespace
+
+bool is_main_thread() {
+  const nb::object main = nb::module_::import_("threading").attr("main_thread")();
+  return main.attr("ident").equal(nb::int_(PyThread_get_thread_ident()));
+}
+
+namespace {
 
 void add_version(nb::module_& module) {
   nb::class_<Version>(module, "Version", "Version of a device and of the runtime that it uses.")
@@ -157,7 +158,8 @@ void add_core_class(nb::module_& module) {
           },
           "The devices that do not work on this machine, each with the reason.")
       .def(
-          "get_versions", [](const Core& self, const std::string& device) { return self.get_versions(device); },
+          "get_versions",
+          [](const Core& self, const std::string& device) { return freely([&] { return self.get_versions(device); }); },
           nb::arg("device_name") = "")
       .def("set_property", &set_property, nb::arg("device_name"), nb::arg("properties") = nb::none())
       .def("get_property", &get_property, nb::arg("device_name"), nb::arg("property") = nb::none())
@@ -179,10 +181,13 @@ void add_core_class(nb::module_& module) {
       .def(
           "register_plugin",
           [](Core& self, const std::filesystem::path& path, const std::string& device, nb::handle config) {
-            self.register_plugin(path, device, map_from(config));
+            const AnyMap properties = map_from(config);
+            freely([&] { self.register_plugin(path, device, properties); });
           },
           nb::arg("plugin_name"), nb::arg("device_name"), nb::arg("config") = nb::none())
-      .def("unload_plugin", &Core::unload_plugin, nb::arg("device_name"))
+      .def(
+          "unload_plugin", [](Core& self, const std::string& device) { freely([&] { self.unload_plugin(device); }); },
+          nb::arg("device_name"))
       .def_prop_ro(
           "ledger", [](Core& self) -> Ledger& { return self.ledger(); }, nb::rv_policy::reference_internal,
           "What all models of this Core copied.")
@@ -192,38 +197,46 @@ void add_core_class(nb::module_& module) {
 }
 
 void add_compiled_model(nb::module_& module) {
-  nb::class_<CompiledModel>(module, "CompiledModel", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                            "A model compiled for a device. Calling it runs one inference: compiled(array)[0] is the "
-                            "first output as a NumPy array.")
-      .def_prop_ro("inputs", [](const CompiledModel& self) { return self.inputs(); })
-      .def_prop_ro("outputs", [](const CompiledModel& self) { return self.outputs(); })
-      .def("input", [](const CompiledModel& self) { return self.input(); })
+  nb::class_<Compiled>(module, "CompiledModel", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                       "A model compiled for a device. Calling it runs one inference: compiled(array)[0] is the "
+                       "first output as a NumPy array.")
+      .def_prop_ro("inputs", [](const Compiled& self) { return self.inputs(); })
+      .def_prop_ro("outputs", [](const Compiled& self) { return self.outputs(); })
+      .def("input", [](const Compiled& self) { return self.input(); })
       .def(
-          "input", [](const CompiledModel& self, std::size_t index) { return self.input(index); }, nb::arg("index"))
+          "input", [](const Compiled& self, std::size_t index) { return self.input(index); }, nb::arg("index"))
       .def(
-          "input", [](const CompiledModel& self, const std::string& name) { return self.input(name); },
+          "input", [](const Compiled& self, const std::string& name) { return self.input(name); },
           nb::arg("tensor_name"))
-      .def("output", [](const CompiledModel& self) { return self.output(); })
+      .def("output", [](const Compiled& self) { return self.output(); })
       .def(
-          "output", [](const CompiledModel& self, std::size_t index) { return self.output(index); }, nb::arg("index"))
+          "output", [](const Compiled& self, std::size_t index) { return self.output(index); }, nb::arg("index"))
       .def(
-          "output", [](const CompiledModel& self, const std::string& name) { return self.output(name); },
+          "output", [](const Compiled& self, const std::string& name) { return self.output(name); },
           nb::arg("tensor_name"))
       .def(
-          "create_infer_request", [](const CompiledModel& self) { return std::make_unique<Request>(self); },
+          "create_infer_request", [](const Compiled& self) { return std::make_unique<Request>(self); },
           nb::rv_policy::take_ownership)
       .def("get_runtime_model",
-           [](const CompiledModel& self) { return std::const_pointer_cast<Model>(self.get_runtime_model()); })
+           [](const Compiled& self) {
+             return std::const_pointer_cast<Model>(freely([&] { return self.get_runtime_model(); }));
+           })
       .def(
           "get_property",
-          [](const CompiledModel& self, const std::string& key) { return property_of(self.get_property(key), key); },
+          [](const Compiled& self, const std::string& key) {
+            return property_of(freely([&] { return self.get_property(key); }), key);
+          },
           nb::arg("property"))
       .def(
-          "set_property", [](CompiledModel& self, nb::handle properties) { self.set_property(map_from(properties)); },
+          "set_property",
+          [](Compiled& self, nb::handle given) {
+            const AnyMap properties = map_from(given);
+            freely([&] { self.set_property(properties); });
+          },
           nb::arg("properties"))
       .def(
           "export_model",
-          [](CompiledModel& self) {
+          [](Compiled& self) {
             std::ostringstream out;
             {
               const Released released;
@@ -235,10 +248,10 @@ void add_compiled_model(nb::module_& module) {
           "The compiled model as bytes, for Core.import_model().")
       .def(
           "export_model",
-          [](CompiledModel& self, nb::object stream) { stream.attr("write")(nb::find(self).attr("export_model")()); },
+          [](Compiled& self, nb::object stream) { stream.attr("write")(nb::find(self).attr("export_model")()); },
           nb::arg("model_stream"))
-      .def("release_memory", &CompiledModel::release_memory)
-      .def("get_context", &CompiledModel::get_context);
+      .def("release_memory", [](Compiled& self) { freely([&] { self.release_memory(); }); })
+      .def("get_context", [](const Compiled& self) { return freely([&] { return self.get_context(); }); });
 }
 
 }  // namespace

@@ -36,6 +36,13 @@ class Released {
   PyThreadState* state_;
 };
 
+/// What `call` returns, which runs with the interpreter free: a device may wait in it for threads that are in Python.
+template <typename F>
+auto freely(F call) {
+  const Released released;
+  return call();
+}
+
 /// Counts a call of a function that lets other threads run, and uses Python after that: nb::call_guard<Call>(). An interpreter that ends
 /// waits for such calls. A thread that calls one later, or that waits in one then, stops for good, as after Released: Python up to 3.13
 /// would end it at the next line of Python that it runs, and so unwind the C++ code that called it.

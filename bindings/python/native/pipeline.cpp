@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tenon/bindings/python/native/collected.hpp>
+#include <tenon/bindings/python/native/compiled.hpp>
 #include <tenon/bindings/python/native/frames.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/python_elements.hpp>
@@ -24,7 +25,6 @@
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/queue.hpp>
 #include <tenon/elements/registry.hpp>
-#include <tenon/runtime/compiled_model.hpp>
 
 namespace tenon::python {
 namespace {
@@ -64,6 +64,7 @@ class Delivery final : public elements::Sink {
     to_->begun.notify_all();
   }
   void write(std::uint32_t stream, const Frame& frame) override { to_->frames.push({stream, frame}, false); }
+  void finish() override { to_->frames.close(false); }
 
  private:
   const std::shared_ptr<Delivered> to_;
@@ -210,9 +211,9 @@ class Running {
   Running& operator=(const Running&) = delete;
   ~Running() { clear(); }
 
+  /// Once; later calls return when it has started. One that was stopped before does not start.
   void start() {
-    const Released released;
-    if (!started_.exchange(true)) pipeline_->start();
+    if (const Use pipeline(*this); pipeline) start_once(pipeline);
   }
 
   /// Waits for the end. @errors the first failure that was not followed by a restart; those of Ctrl-C stop the pipeline
@@ -221,34 +222,40 @@ class Running {
                               ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                    std::chrono::duration<double>(std::max(*seconds, 0.0)))
                               : Deadline::max();
-    bool is_over = !pipeline_ || (is_stopped_ && !started_);
+    const Use pipeline(*this);
+    bool is_over = !pipeline || (is_stopped_ && !started_);
     if (is_over) return true;
-    if (pipeline_->is_own_thread() && deadline <= Clock::now()) return false;  // It only asks.
-    until([&](int slice_ms) {
-      is_over = pipeline_->wait(std::min(deadline, Clock::now() + std::chrono::milliseconds(slice_ms)));
+    if (pipeline->is_own_thread() && deadline <= Clock::now()) return false;  // It only asks.
+    until(pipeline, [&](int slice_ms) {
+      is_over = pipeline->wait(std::min(deadline, Clock::now() + std::chrono::milliseconds(slice_ms)));
       return is_over || Clock::now() >= deadline;
     });
-    if (is_over) rethrow();
+    if (is_over) rethrow(pipeline);
     return is_over;
   }
 
   /// Whether it ended or was stopped.
-  bool is_over() const { return is_stopped_ || !pipeline_ || (started_ && pipeline_->wait(Clock::now())); }
+  bool is_over() const {
+    const Use pipeline(*this);
+    return is_stopped_ || !pipeline || (started_ && pipeline->wait(Clock::now()));
+  }
   /// Whether its frames come to Python, by next().
   bool gives_frames() const { return delivered_ != nullptr; }
 
   /// The next frame; nothing at the end, or once it was stopped. @pre gives_frames() @errors as wait()
   std::optional<Taken> next() {
     std::optional<Taken> taken;
-    if (is_stopped_) return taken;
-    until([&](int slice_ms) {
-      taken = delivered_->frames.pop(Clock::now() + std::chrono::milliseconds(slice_ms));
+    const Use pipeline(*this);
+    if (is_stopped_ || !pipeline) return taken;
+    until(pipeline, [&](int slice_ms) {
+      const Deadline slice = Clock::now() + std::chrono::milliseconds(slice_ms);
+      taken = delivered_->frames.pop(slice);
       if (taken) return true;
-      if (!pipeline_->wait(Clock::now())) return false;
+      if (!pipeline->wait(slice)) return false;      // Of a queue that was closed nothing else waits.
       taken = delivered_->frames.pop(Clock::now());  // One may have come just before the end.
       return true;
     });
-    if (!taken) rethrow();
+    if (!taken) rethrow(pipeline);
     return taken;
   }
 
@@ -262,22 +269,26 @@ class Running {
       found = delivered_->info;
       return found.has_value();
     };
-    if (is_stopped_ || look(0)) return found;
-    until([&](int slice_ms) { return look(slice_ms) || (pipeline_->wait(Clock::now()) && (look(0), true)); });
-    if (!found) rethrow();
+    const Use pipeline(*this);
+    if (!pipeline || is_stopped_ || look(0)) return found;
+    until(pipeline, [&](int slice_ms) { return look(slice_ms) || (pipeline->wait(Clock::now()) && (look(0), true)); });
+    if (!found) rethrow(pipeline);
     return found;
   }
 
   void stop() {
-    const Released released;
-    is_stopped_ = true;
-    if (delivered_) delivered_->frames.close(true);
-    if (started_.load() && pipeline_) pipeline_->stop();
+    if (const Use pipeline(*this); pipeline) stop_now(pipeline);
   }
 
-  const elements::Pipeline& pipeline() const {
-    if (!pipeline_) throw Error(Code::kFailedPrecondition, "the pipeline was dropped");
-    return *pipeline_;
+  std::vector<elements::NodeStats> stats() const {
+    const Use pipeline(*this);
+    if (!pipeline) throw Error(Code::kFailedPrecondition, "the pipeline was dropped");
+    return pipeline->stats();
+  }
+  std::vector<elements::Failure> failures() const {
+    const Use pipeline(*this);
+    if (!pipeline) throw Error(Code::kFailedPrecondition, "the pipeline was dropped");
+    return pipeline->failures();
   }
 
   /// For Python's collector of circles: elements may refer to the object that holds the pipeline.
@@ -285,8 +296,10 @@ class Running {
     for (const nb::object& each : elements_) Py_VISIT(each.ptr());
     return 0;
   }
+  /// Stops it, and ends it behind the calls of other threads, which find it over.
   void clear() {
     stop();
+    is_dropped_ = true;
     if (pipeline_ && pipeline_->is_own_thread()) {
       try {
         Enders::get().end(std::move(pipeline_), std::move(elements_));
@@ -296,26 +309,61 @@ class Running {
     }
     {
       const Released released;
+      const Deadline deadline = Clock::now() + std::chrono::seconds(10);
+      while (users_ > 0 && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (users_ > 0) static_cast<void>(pipeline_.release());  // It stays for a call that does not end.
       pipeline_.reset();
     }
     elements_.clear();
   }
 
  private:
+  /// A call that uses the pipeline; empty once that was dropped. Made and ended with the interpreter held.
+  class Use {
+   public:
+    explicit Use(const Running& of) : of_(of), pipeline_(of.is_dropped_ ? nullptr : of.pipeline_.get()) {
+      ++of_.users_;
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use() { --of_.users_; }
+    explicit operator bool() const { return pipeline_ != nullptr; }
+    elements::Pipeline* operator->() const { return pipeline_; }
+
+   private:
+    const Running& of_;
+    elements::Pipeline* const pipeline_;
+  };
+
+  void start_once(const Use& pipeline) {
+    const Released released;
+    const std::lock_guard lock(starting_);
+    if (!is_stopped_ && !started_.exchange(true)) pipeline->start();
+  }
+  void stop_now(const Use& pipeline) {
+    const Released released;
+    is_stopped_ = true;
+    if (delivered_) delivered_->frames.close(true);
+    {
+      const std::lock_guard lock(starting_);
+      if (!started_) return;
+    }
+    pipeline->stop();
+  }
   /// Starts, and calls `done` until it says so. Ctrl-C stops the pipeline. @errors kFailedPrecondition: by an element of the pipeline
   template <typename Done>
-  void until(Done done) {
-    if (pipeline_->is_own_thread()) pipeline_->wait(Deadline::max());  // Says why not; nothing is stopped by it.
-    start();
+  void until(const Use& pipeline, Done done) {
+    if (pipeline->is_own_thread()) pipeline->wait(Deadline::max());  // Says why not; nothing is stopped by it.
+    start_once(pipeline);
     try {
       wait_in_slices(done);
     } catch (nb::python_error&) {
-      stop();
+      stop_now(pipeline);
       throw;
     }
   }
-  void rethrow() const {
-    for (const elements::Failure& each : pipeline_->failures()) {
+  static void rethrow(const Use& pipeline) {
+    for (const elements::Failure& each : pipeline->failures()) {
       if (each.error && !each.was_restarted) throw_again([&] { std::rethrow_exception(each.error); });
     }
   }
@@ -323,7 +371,9 @@ class Running {
   std::vector<nb::object> elements_;
   std::shared_ptr<Delivered> delivered_;
   std::unique_ptr<elements::Pipeline> pipeline_;
-  std::atomic<bool> started_{false}, is_stopped_{false};
+  mutable std::atomic<int> users_{0};
+  std::mutex starting_;
+  std::atomic<bool> started_{false}, is_stopped_{false}, is_dropped_{false};
 };
 
 /// @errors kInvalidArgument: less than none, more than a clock counts, or no number.
@@ -359,16 +409,16 @@ std::unique_ptr<Running> running_from(nb::handle nodes, nb::handle settings, std
       throw Error(Code::kInvalidArgument, "a pipeline has no setting \"" + name +
                                               "\"; there are on_error, restarts, restart_delay, patience and frames");
   }
-  if (!model.is_none() && !nb::isinstance<CompiledModel>(model))
+  if (!model.is_none() && !nb::isinstance<Compiled>(model))
     raise(PyExc_TypeError, "model is a CompiledModel, whose memory the frames are to lie in, not " + shown(model));
-  const Requirements wanted = model.is_none() ? Requirements() : nb::cast<const CompiledModel&>(model).requirements();
+  const Requirements wanted = model.is_none() ? Requirements() : nb::cast<const Compiled&>(model).requirements();
   return std::make_unique<Running>(std::move(spec), std::move(kept), ahead, wanted);
 }
 
 nb::list stats_of(const Running& running) {
   nb::list list;
   const auto seconds = [](std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); };
-  for (const elements::NodeStats& each : running.pipeline().stats()) {
+  for (const elements::NodeStats& each : running.stats()) {
     nb::dict dict;
     dict["name"] = each.name;
     dict["element"] = each.element;
@@ -391,7 +441,7 @@ nb::list stats_of(const Running& running) {
 
 nb::list failures_of(const Running& running) {
   nb::list list;
-  for (const elements::Failure& each : running.pipeline().failures()) {
+  for (const elements::Failure& each : running.failures()) {
     nb::dict dict;
     dict["stream"] = each.stream;
     dict["node"] = each.node;

@@ -141,8 +141,8 @@ thread_local const Callbacks::Inside* Callbacks::t_inside = nullptr;
 
 class AsyncQueue {
  public:
-  AsyncQueue(const CompiledModel& compiled, std::size_t jobs) : shared_(std::make_shared<Callbacks>()) {
-    if (jobs == 0) jobs = compiled.get_property(optimal_number_of_infer_requests);
+  AsyncQueue(const Compiled& compiled, std::size_t jobs) : shared_(std::make_shared<Callbacks>()) {
+    if (jobs == 0) jobs = freely([&] { return compiled.get_property(optimal_number_of_infer_requests); });
     try {
       for (std::size_t i = 0; i < jobs; ++i) {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Many requests take long.
@@ -278,7 +278,7 @@ void add_queue(nb::module_& module) {
                          "Runs inferences as fast as the device takes them: start_async() takes the request that is "
                          "free first, and waits only where\n"
                          "all are busy. jobs=0: as many requests as the device wants.")
-      .def(nb::init<const CompiledModel&, std::size_t>(), nb::arg("model"), nb::arg("jobs") = 0)
+      .def(nb::init<const Compiled&, std::size_t>(), nb::arg("model"), nb::arg("jobs") = 0)
       .def("start_async", &AsyncQueue::start_async, nb::arg("inputs") = nb::none(), nb::arg("userdata") = nb::none(),
            nb::arg("share_inputs") = false, nb::call_guard<Call>())
       .def("wait_all", &AsyncQueue::wait_all, nb::call_guard<Call>(),

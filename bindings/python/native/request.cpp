@@ -86,7 +86,7 @@ void Request::clear() {
   output_ports_.reset();
 }
 
-Request::Request(CompiledModel compiled) : compiled_(std::move(compiled)), shared_(std::make_shared<Shared>()) {
+Request::Request(Compiled compiled) : compiled_(std::move(compiled)), shared_(std::make_shared<Shared>()) {
   check_process();
   {
     const Released released;
@@ -162,7 +162,12 @@ std::size_t Request::index_of(const Output<const Node>& port) const {
 void Request::set_input(const Output<const Node>& port, nb::handle value, Sharing sharing) {
   if (nb::isinstance<Tensor>(value)) return set_tensor(port, nb::cast<const Tensor&>(value));
   if (nb::isinstance<Frame>(value)) {
-    request_.set_frame(index_of(port), nb::cast<const Frame&>(value));
+    const std::size_t index = index_of(port);
+    const Frame frame = nb::cast<Frame>(value);
+    {  // The first frame of a format or size compiles the model's input stage for it.
+      const Released released;
+      request_.set_frame(index, frame);
+    }
     return note_owner(port, true);
   }
   try {
@@ -236,7 +241,10 @@ nb::object Request::results(Sharing sharing) {
       arrays.append(sharing == Sharing::kShare ? array_over(tensor) : array_copy(tensor));
     } else {
       Tensor host(tensor.element_type(), tensor.shape());
-      tensor.copy_to(host);
+      {
+        const Released released;
+        tensor.copy_to(host);
+      }
       arrays.append(array_over(host));
     }
   }
@@ -363,9 +371,12 @@ void add_state(nb::module_& module) {
   nb::class_<VariableState>(module, "VariableState", "One state of a request, kept between its inferences.")
       .def_prop_ro("name", &VariableState::get_name)
       .def_prop_rw(
-          "state", [](const VariableState& self) { return object_of(self.get_state()); },
-          [](VariableState& self, nb::handle value) { self.set_state(tensor_to_read(value, ElementType::kUndefined)); })
-      .def("reset", &VariableState::reset)
+          "state", [](const VariableState& self) { return object_of(freely([&] { return self.get_state(); })); },
+          [](VariableState& self, nb::handle value) {
+            const Tensor state = tensor_to_read(value, ElementType::kUndefined);
+            freely([&] { self.set_state(state); });
+          })
+      .def("reset", [](VariableState& self) { freely([&] { self.reset(); }); })
       .def("__repr__", [](const VariableState& self) { return "<VariableState: '" + self.get_name() + "'>"; });
 }
 
@@ -460,6 +471,10 @@ void add_tensors(nb::class_<Request>& request) {
       .def_prop_ro("model_outputs", [](Request& self) { return self.output_ports(); });
 }
 
+std::vector<ProfilingInfo> profile_of(Request& self) {
+  return freely([&] { return self.native().get_profiling_info(); });
+}
+
 Sharing sharing_of(bool shared) { return shared ? Sharing::kShare : Sharing::kCopy; }
 
 void add_inference(nb::class_<Request>& request) {
@@ -517,12 +532,10 @@ void add_inference(nb::class_<Request>& request) {
           "results", [](Request& self) { return self.results(Sharing::kCopy); },
           "The outputs of the last inference, copied.")
       .def_prop_ro("latency", &Request::latency_ms, "Milliseconds that the last inference took.")
-      .def_prop_ro("profiling_info", [](Request& self) { return self.native().get_profiling_info(); })
-      .def(
-          "get_profiling_info", [](Request& self) { return self.native().get_profiling_info(); },
-          "Times of the nodes that ran, where PERF_COUNT is set.")
-      .def("query_state", [](Request& self) { return self.native().query_state(); })
-      .def("reset_state", [](Request& self) { self.native().reset_state(); })
+      .def_prop_ro("profiling_info", &profile_of)
+      .def("get_profiling_info", &profile_of, "Times of the nodes that ran, where PERF_COUNT is set.")
+      .def("query_state", [](Request& self) { return freely([&] { return self.native().query_state(); }); })
+      .def("reset_state", [](Request& self) { freely([&] { self.native().reset_state(); }); })
       .def("get_compiled_model", [](Request& self) { return self.compiled(); })
       .def_prop_ro(
           "ledger", [](Request& self) -> Ledger& { return self.native().ledger(); }, nb::rv_policy::reference_internal,

@@ -13,8 +13,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <tenon/bindings/python/native/compiled.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/infer_request.hpp>
 
 namespace tenon::python {
@@ -22,13 +22,13 @@ namespace tenon::python {
 /// @thread Python's interpreter is held by each caller; the callback enters it.
 class Request {
  public:
-  explicit Request(CompiledModel compiled);
+  explicit Request(Compiled compiled);
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
   ~Request();
 
   InferRequest& native() { return request_; }
-  CompiledModel& compiled() { return compiled_; }
+  Compiled& compiled() { return compiled_; }
   const std::vector<Output<const Node>>& inputs() const { return compiled_.inputs(); }
   const std::vector<Output<const Node>>& outputs() const { return compiled_.outputs(); }
   /// The compiled model's output ports as a tuple of Python's, made once.
@@ -109,7 +109,7 @@ class Request {
   std::optional<std::size_t> find_input(const Output<const Node>& port) const;
   std::size_t index_of(const Output<const Node>& port) const;
 
-  CompiledModel compiled_;
+  Compiled compiled_;
   InferRequest request_;
   std::shared_ptr<Shared> shared_;
   nb::object output_ports_;

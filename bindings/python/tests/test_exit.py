@@ -66,6 +66,26 @@ pipeline = tn.Pipeline().add(Pictures).add(Keeps)
         python(START + source + end, leaks=True)
 
 
+@pytest.mark.parametrize("use", ["for _ in tn.Pipeline().add(Pictures): pass", "tn.Pipeline().add(Pictures).add('null').run()",
+                                 "while True: tn.Pipeline().add(Pictures).add('null').start().stats", "while True: next(iter(tn.Pipeline().add(Pictures)))"])
+def test_exit_while_a_thread_uses_a_pipeline(python, use):
+    """As threads of cameras do, which end with the program alone."""
+    python(START + f"""
+import threading, time
+import numpy as np
+class Pictures(tn.Source):
+    "Pictures without an end."
+    def frames(self):
+        while True:
+            time.sleep(0.001)
+            yield np.zeros((8, 8, 3), np.uint8)
+def use():
+    {use}
+for _ in range(2): threading.Thread(target=use, daemon=True).start()
+time.sleep(0.3)
+""", leaks=True)  # What the threads hold.
+
+
 def test_objects_that_go_in_their_own_callback(python):
     """The last reference to a request, a queue or a pipeline may be dropped where its own thread is: it ends when that has returned."""
     assert python(START + """
@@ -101,6 +121,29 @@ kept = tn.Pipeline().add(Pictures).add(drop)
 next(iter(kept))
 shown("pipeline that gives frames")
 """, leaks=True) == "request True\nqueue True\npipeline True\npipeline that gives frames True\n"
+
+
+def test_a_model_goes_while_its_device_calls_python(python):
+    """AUTO compiles for a device beside the program, and ends behind that; its cache calls functions of Python's."""
+    assert python(START + """
+import glob, os, tempfile, threading, time
+inside = threading.Event()
+def crypt(data):
+    inside.set()
+    time.sleep(0.2)
+    return data
+folders = os.environ.get("TENON_DEVICE_PATH", os.path.join(os.path.dirname(tn.__file__), "lib")).split(os.pathsep)
+cpu = next(path for folder in folders for path in glob.glob(os.path.join(folder, "libtenon_device_cpu.so")))
+core = tn.Core()
+core.register_plugin(cpu, "OTHER")
+with tempfile.TemporaryDirectory() as folder:
+    core.set_property({"CACHE_DIR": folder, "CACHE_ENCRYPTION_CALLBACKS": (crypt, crypt)})
+    for size in range(1, 4):
+        inside.clear()
+        late = core.compile_model(relu_model((size, 4)), "AUTO:OTHER,CPU")
+        print(inside.wait(30))
+        del late
+""", leaks=True) == "True\nTrue\nTrue\n"
 
 
 def test_a_queue_that_could_not_be_made_leaves_nothing(python):

@@ -49,6 +49,21 @@ queue = tn.AsyncInferQueue(heavy, 1)
 given = numpy.ones((768, 768), numpy.float32)
 
 
+
+
+def many_layers(count=300):
+    """A model of pictures that takes long to compile."""
+    x = tn.Parameter("f32", [1, 3, 64, 64])
+    node = x
+    for number in range(count):
+        node = tn.make_node("Add", [node, tn.Constant(numpy.full((1, 3, 64, 64), number, numpy.float32))])
+    return tn.Model([node], [x], "many")
+
+
+sizes = iter(range(66, 1000, 2))
+request_of_pictures = tn.compile_model(many_layers(), "CPU").create_infer_request()
+
+
 def wait():
     request.start_async({0: given})
     request.wait()
@@ -86,6 +101,7 @@ CALLS = {
     "Tensor of an array": lambda: tn.Tensor(big),
     "map": lambda: tn.map(big, "dmabuf") if "dmabuf" in tn.contexts().values() else time.sleep(0.05),
     "run": lambda: tn.Pipeline().add(Slow).add("null").run(),
+    "a picture of a new size": lambda: request_of_pictures.infer(tn.Frame(numpy.zeros((next(sizes), 64, 3), numpy.uint8))) if has_media else time.sleep(0.05),
     "frames of a pipeline": lambda: list(tn.Pipeline().add(Slow)),
     "wait of a pipeline": lambda: tn.Pipeline().add(Slow).add("null").wait(0.1),
     "to": lambda: tn.Frame(big).to("gray") if has_media else time.sleep(0.05),
@@ -309,6 +325,81 @@ def test_an_element_does_not_wait_for_its_own_pipeline(wait):
         assert pipeline.add("null").start().wait(20)
     assert called == [False]
     assert bool(errors) == (wait != "start") and all("waits for the pipeline" in each for each in errors), errors
+
+
+def test_control_c_ends_a_compilation(python):
+    """It ends at the next node or pass, not when all of it is done."""
+    assert python(f"""
+import os, signal, sys, threading, time
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+from conftest import *
+def long_model(count):
+    x = tn.Parameter("f32", [64, 64])
+    node = x
+    for number in range(count):
+        node = tn.make_node("MatMul", [node, tn.Constant(numpy.full((64, 64), number, numpy.float32))])
+    return tn.Model([node], [x], "long")
+def compile(count):
+    begin = time.monotonic()
+    try:
+        tn.compile_model(long_model(count), "CPU")
+        return "compiled", time.monotonic() - begin
+    except KeyboardInterrupt:
+        return "interrupted", time.monotonic() - begin
+count = 500
+while compile(count)[1] < 2: count *= 2
+for _ in range(5):  # On a busy machine the signal may come late, or all be slow at once.
+    whole = compile(count)[1]
+    timer = threading.Timer(0.1 * whole, lambda: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        how, seconds = compile(count)
+    except KeyboardInterrupt:
+        how, seconds = "before it began", 0
+    timer.join()
+    if how == "interrupted" and seconds < 0.6 * whole: break
+print(how, seconds < 0.6 * whole)
+tn.compile_model(relu_model(), "CPU")(ramp(1, 3, 4))
+""", timeout=400, leaks=True) == "interrupted True\n"
+
+
+def test_threads_start_and_stop_one_pipeline():
+    """All wait for the same end, and a stop before the start is one."""
+    class Few(tn.Source):
+        """A picture."""
+
+        def frames(self):
+            yield numpy.zeros((8, 8), numpy.uint8)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(50):
+            pipeline = tn.Pipeline().add(Few).add("null")
+            pipeline._start(0)
+            assert in_threads(lambda _, pipeline=pipeline: pipeline.wait(30) and pipeline.stats[-1]["frames_in"] == 1 or pytest.fail("it was not over")) == []
+        for _ in range(50):
+            pipeline = tn.Pipeline().add("test", frames=0, width=8, height=8).add("null")
+            pipeline._start(0)
+            assert in_threads(lambda number, pipeline=pipeline: pipeline.stop() if number else pipeline.wait(30) or pytest.fail("it goes on")) == []
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_the_end_of_the_frames_is_told_at_once():
+    class Few(tn.Source):
+        """Some pictures."""
+
+        def frames(self):
+            yield numpy.zeros((8, 8), numpy.uint8)
+
+    assert min(took(lambda: list(tn.Pipeline().add(Few))) for _ in range(30)) < 0.04  # The least, since a machine may be busy.
+
+
+def took(call):
+    begin = time.monotonic()
+    call()
+    return time.monotonic() - begin
 
 
 def test_a_wait_in_a_thread_is_not_the_signals(python):

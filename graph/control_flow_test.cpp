@@ -188,6 +188,55 @@ TEST(If, GivesWayToTheBranchThatIsAlwaysTaken) {
   EXPECT_EQ(values(evaluate(*made.model, {floats({2}, {1, 2})})[0]), (std::vector<float>{1, 2, 1, 2}));
 }
 
+/// Squeezes axis 0, or negates: exporters ask the extent which of both fits. @param condition  As by branching().
+Branching squeezing(const std::shared_ptr<Node>& condition, const ParameterVector& conditions, const char* shape) {
+  auto x = std::make_shared<Parameter>(element::f32, PartialShape(shape));
+  auto then_x = std::make_shared<Parameter>(element::f32, PartialShape::dynamic(2)),
+       else_x = std::make_shared<Parameter>(element::f32, PartialShape::dynamic(2));
+  const auto axis = std::make_shared<op::v0::Constant>(element::i64, Shape{1}, std::vector<std::int64_t>{0});
+  const auto then_body =
+      std::make_shared<Model>(make_node("Squeeze", 1, {then_x, axis})->outputs(), ParameterVector{then_x});
+  const auto else_body =
+      std::make_shared<Model>(OutputVector{std::make_shared<op::v0::Negative>(else_x)}, ParameterVector{else_x});
+  auto branch = std::make_shared<op::v8::If>(condition);
+  branch->set_then_body(then_body);
+  branch->set_else_body(else_body);
+  branch->set_input(x, then_x, else_x);
+  const auto y = branch->set_output(then_body->get_results()[0], else_body->get_results()[0]);
+  ParameterVector parameters = conditions;
+  parameters.push_back(x);
+  return {std::make_shared<Model>(OutputVector{y}, parameters, "squeezing"), branch};
+}
+
+TEST(If, MayHaveABranchThatDoesNotFitTheShapesOfNow) {
+  auto condition = std::make_shared<Parameter>(element::boolean, PartialShape(Shape{}));
+  const auto made = squeezing(condition, {condition}, "[?,2]");
+  EXPECT_TRUE(made.model->output().get_partial_shape().rank().is_dynamic());
+  Tensor flag(ElementType::kBool, Shape{});
+  *flag.data<bool>() = true;
+  EXPECT_EQ(values(evaluate(*made.model, {flag, floats({1, 2}, {1, 2})})[0]), (std::vector<float>{1, 2}));
+  EXPECT_THAT(error_of(
+                  [&] {
+                    evaluate(*made.model, {flag, floats({2, 2}, {1, 2, 3, 4})});
+                  },
+                  Code::kInvalidArgument),
+              HasSubstr("Squeeze"));
+  *flag.data<bool>() = false;
+  EXPECT_EQ(values(evaluate(*made.model, {flag, floats({2, 2}, {1, 2, 3, 4})})[0]),
+            (std::vector<float>{-1, -2, -3, -4}));
+  const auto parameter = made.model->get_parameters()[1];
+  for (const char* shape : {"[2,2]", "[1,2]", "[?,2]", "[3,2]"}) {
+    parameter->set_partial_shape(PartialShape(shape));
+    made.model->validate_nodes_and_infer_types();
+    const PartialShape out = made.model->output().get_partial_shape();
+    EXPECT_TRUE(out.rank().is_dynamic() || out == PartialShape(shape)) << out;
+    EXPECT_EQ(out.rank().is_static(), shape[1] == '2' || shape[1] == '3') << shape;
+  }
+  // The branch that is taken must fit.
+  EXPECT_EQ(squeezing(truth(false), {}, "[2,2]").model->output().get_partial_shape().to_string(), "[2,2]");
+  EXPECT_THAT(error_of([&] { squeezing(truth(true), {}, "[2,2]"); }, Code::kInvalidArgument), HasSubstr("Squeeze"));
+}
+
 TEST(ControlFlow, IsWrittenAsIrAndReadAgain) {
   auto condition = std::make_shared<Parameter>(element::boolean, PartialShape(Shape{}));
   Tensor flag(ElementType::kBool, Shape{});

@@ -3,6 +3,7 @@
 #include <tenon/graph/subgraph.hpp>
 
 #include <algorithm>
+#include <optional>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/limits.hpp>
@@ -335,10 +336,11 @@ bool SubGraphOp::widen_merged_parameters(bool whole_shapes) {
     op::v0::Parameter& parameter = *m_bodies[0]->get_parameters()[merged->m_body_parameter_index];
     const op::v0::Result& result = *m_bodies[0]->get_results()[merged->m_body_value_index];
     joined(parameter.get_element_type(), result.get_output_element_type(0));
-    const PartialShape& before = parameter.get_partial_shape();
-    if (before.relaxes(result.get_output_partial_shape(0))) continue;
-    parameter.set_partial_shape(whole_shapes ? PartialShape::dynamic()
-                                             : widened(before, result.get_output_partial_shape(0)));
+    const PartialShape &before = parameter.get_partial_shape(), &after = result.get_output_partial_shape(0);
+    if (before.relaxes(after)) continue;
+    const bool keeps_rank = before.rank().is_static() && before.rank() == after.rank();
+    parameter.set_partial_shape(whole_shapes ? PartialShape::dynamic(keeps_rank ? before.rank() : Rank::dynamic())
+                                             : widened(before, after));
     changed = true;
   }
   return changed;
@@ -476,10 +478,24 @@ void If::infer_outputs() {
   const std::size_t count = m_output_descriptions[0].size();
   if (m_output_descriptions[1].size() != count) fail("its branches give different numbers of outputs");
   const auto known = known_ints(*this, 0);
+  // The number of the branch that is taken, if that is known.
+  std::optional<std::size_t> taken;
+  if (known && known->size() == 1) taken = (*known)[0] != 0 ? 0 : 1;
   std::vector<std::vector<const op::v0::Result*>> results(2, std::vector<const op::v0::Result*>(count));
+  bool fits[2] = {true, true};
   for (std::size_t body = 0; body < 2; ++body) {
     feed_parameters(body, false);
-    m_bodies[body]->validate_nodes_and_infer_types();
+    try {
+      m_bodies[body]->validate_nodes_and_infer_types();
+    } catch (const Error&) {
+      // Conditions ask for shapes: one branch is made for an extent of 1, and the other for all that are not. A branch that does not fit
+      // stays as it is for any shape, and fails when it is taken.
+      if (taken == body || !fits[0]) throw;
+      fits[body] = false;
+      for (const auto& parameter : m_bodies[body]->get_parameters())
+        parameter->set_partial_shape(PartialShape::dynamic());
+      m_bodies[body]->validate_nodes_and_infer_types();
+    }
     for (const auto& description : m_output_descriptions[body]) {
       if (description->m_output_index >= count || results[body][description->m_output_index])
         fail("its outputs are not numbered in a row");
@@ -489,8 +505,10 @@ void If::infer_outputs() {
   set_output_size(count);
   for (std::size_t i = 0; i < count; ++i) {
     const op::v0::Result &a = *results[0][i], &b = *results[1][i];
-    PartialShape shape = widened(a.get_output_partial_shape(0), b.get_output_partial_shape(0));
-    if (known && known->size() == 1) shape = ((*known)[0] != 0 ? a : b).get_output_partial_shape(0);
+    const PartialShape shape = taken == 0 || !fits[1] ? a.get_output_partial_shape(0)
+                               : taken == 1 || !fits[0]
+                                   ? b.get_output_partial_shape(0)
+                                   : widened(a.get_output_partial_shape(0), b.get_output_partial_shape(0));
     set_output_type(i, joined(a.get_output_element_type(0), b.get_output_element_type(0)), shape);
   }
 }

@@ -31,7 +31,7 @@ def case(name, nodes, inputs, constants=None, outputs=("y",), functions=(), opse
     for form in forms:
         assert f"{name}_{form}" not in CASES, name
         nodes = nodes if isinstance(nodes, list) else [nodes]
-        CASES[f"{name}_{form}"] = (nodes, inputs, constants or {}, outputs, functions, opset, form == "open")
+        CASES[f"{name}_{form}"] = (nodes, inputs, constants or {}, outputs, functions, opset, form)
 
 
 def own(kind, inputs, outputs="y", overload="", **attributes):
@@ -237,21 +237,53 @@ def forms():
          {"q": reals(2, 3, 8), "k": reals(2, 5, 8), "v": reals(2, 5, 8), "m": np.array([5, 2], np.int32)}, opset=17)
 
 
-GROUPS = (functions, bodies, patterns, forms)
+def ranks():
+    """torch.squeeze of one axis is an If that keeps it where its extent is not 1; then the number of axes is known only when the model runs."""
+    squeezed = [node("Shape", "x", "s"), node("Gather", "s one", "n", axis=0), node("Equal", "n one", "c"),
+                branches("c", "q", single("Squeeze", "x a"), single("Identity", "x"))]
+    constants = {"one": np.array(1, np.int64), "a": ints(1), "g": reals(4), "w": reals(4, 5), "last": ints(-1), "p": ints(2, 1), "k": ints(2),
+                 "m": np.array([True, False, True]), "u": np.array(0.05, np.float32), "d": np.array(4, np.int64), "v": reals(2), "l": np.array(-1, np.int64)}
+    microsoft = dict(domain="com.microsoft")
+    tails = {"gather": [node("ArgMax", "q", "i", axis=-1), node("GatherElements", "q i", axis=-1)],
+             "scatter": [node("Shape", "q", "z"), node("ConstantOfShape", "z", "i", value=numpy_helper.from_array(ints(0))),
+                         node("ScatterElements", "q i q", axis=-1, reduction="add")],
+             "softmax": node("Softmax", "q", axis=-1), "log_softmax": node("LogSoftmax", "q", axis=0), "hardmax": node("Hardmax", "q", axis=-1),
+             "flatten": node("Flatten", "q", axis=1), "norm": node("LayerNormalization", "q g", axis=-1), "lp": node("LpNormalization", "q", axis=-1),
+             "split": node("Split", "q", "y t", axis=-1, num_outputs=2), "einsum": node("Einsum", "q w", equation="...i,ij->...j"),
+             "compress": node("Compress", "q m", axis=-1), "wrapped": node("Pad", "q p - last", mode="wrap"), "largest": node("TopK", "q k", "y t", axis=-1),
+             "one_hot": [node("ArgMax", "q", "i", axis=-1, keepdims=0), node("OneHot", "i d v", axis=-1)], "sums": node("CumSum", "q l"),
+             "quantised": [node("QuantizeLinear", "q u", "t"), node("DequantizeLinear", "t u")], "skip": node("SkipLayerNormalization", "q q g", **microsoft),
+             "places": [node("NonZero", "q", "t"), node("Transpose", "t", "i", perm=[1, 0]), node("GatherND", "q i")],
+             "several": [node("Softmax", "q", "t", axis=-1), node("MatMul", "t w", "i"), node("Relu", "i", "j"), node("Where", "c i j", "h"),
+                         node("Flatten", "h", axis=-1)]}
+    for label, nodes in tails.items():
+        nodes = nodes if isinstance(nodes, list) else [nodes]
+        for extent in (1, 3):
+            read = {"a"}.union(*(each.input for each in squeezed + nodes))
+            case(f"squeezed_{label}_{extent}", squeezed + nodes, {"x": reals(2, extent, 4)}, {n: a for n, a in constants.items() if n in read}, opset=18,
+                 forms=("open",))
+    # Inputs of which a file says nothing but the type.
+    for label, nodes in (("softmax", node("Softmax", "x", axis=1)), ("two", node("BatchNormalization", "x g b m v")), ("pool", node("MaxPool", "x", kernel_shape=[2, 2]))):
+        case(f"rankless_{label}", nodes, {"x": reals(2, 3, 4, 5)}, {n: np.abs(reals(3)) for n in "gbmv"} if label == "two" else None, opset=17, forms=("rankless",))
+    case("rankless_both", node("GatherElements", "x i", axis=-2), {"x": reals(2, 3, 4), "i": RANDOM.integers(-3, 3, (2, 3, 4))}, forms=("rankless",))
 
 
-def write(folder, nodes, inputs, constants, outputs, own_functions, opset, is_open):
-    def model(with_open_extents):
-        values = [value(n, helper.np_dtype_to_tensor_dtype(a.dtype), [f"{n}{i}" for i in range(a.ndim)] if with_open_extents else a.shape) for n, a in inputs.items()]
+GROUPS = (functions, bodies, patterns, forms, ranks)
+
+
+def write(folder, nodes, inputs, constants, outputs, own_functions, opset, form):
+    def model(form):
+        shape = {"known": lambda n, a: a.shape, "open": lambda n, a: [f"{n}{i}" for i in range(a.ndim)], "rankless": lambda n, a: None}[form]
+        values = [value(n, helper.np_dtype_to_tensor_dtype(a.dtype), shape(n, a)) for n, a in inputs.items()]
         graph = helper.make_graph(nodes, "case", values, [onnx.ValueInfoProto(name=n) for n in outputs],
                                   [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()])
         sets = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=sets, functions=list(own_functions), ir_version=10)
 
-    made = by_runtime(model(False), inputs, outputs)
+    made = by_runtime(model(form), inputs, outputs)
     data = folder / "test_data_set_0"
     data.mkdir(parents=True)
-    onnx.save(model(is_open), folder / "model.onnx")
+    onnx.save(model(form), folder / "model.onnx")
     for prefix, arrays in (("input", inputs.values()), ("output", made)):
         for k, array in enumerate(arrays):
             (data / f"{prefix}_{k}.pb").write_bytes(numpy_helper.from_array(np.asarray(array)).SerializeToString())

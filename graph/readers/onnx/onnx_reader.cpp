@@ -11,6 +11,7 @@
 #include <tenon/graph/readers/onnx/internal/inputs.hpp>
 #include <tenon/graph/readers/onnx/internal/names.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
+#include <tenon/graph/readers/onnx/internal/rank_cases.hpp>
 #include <tenon/graph/readers/onnx/internal/sequence.hpp>
 
 namespace tenon {
@@ -330,7 +331,7 @@ class OnnxReader {
       if (converter != converters().end()) {
         if (!takes_sequences(key_of(node))) refuse_sequences(inputs);
         ScopedBodies bodies(*this, values, opsets, depth);
-        outputs = converter->second(NodeContext(node, inputs, opset_of(node, opsets), external_, bodies));
+        outputs = converted(node, converter->second, inputs, opset_of(node, opsets), bodies);
       } else {
         outputs = inline_function(*functions_.at(function_key(node, node.op_type())), node, inputs, depth + 1);
       }
@@ -362,6 +363,27 @@ class OnnxReader {
         output.get_node()->set_friendly_name(node.name().empty() || i > 0 ? name : node.name());
       }
       values.emplace(name, output);
+    }
+  }
+
+  /// Where the operation is written out for known ranks, and inputs have none, once for each rank that they can have.
+  OutputVector converted(schema::NodeProto& node, Converter converter, const OutputVector& inputs, std::int64_t opset,
+                         BodyReader& bodies, int given = 0) {
+    constexpr int kMostInputs = 2;  // Their ranks are combined.
+    try {
+      return converter(NodeContext(node, inputs, opset, external_, bodies));
+    } catch (const Error&) {
+      const auto& attributes = node.attribute();
+      // A graph within the node reads values of this one, not of the cases.
+      if (given == kMostInputs || std::any_of(inputs.begin(), inputs.end(), as_sequence) ||
+          std::any_of(attributes.begin(), attributes.end(), [](const auto& each) { return each.has_g(); }))
+        throw;
+      auto by_rank = converted_by_rank(inputs, [&](const OutputVector& ranked) {
+        count_nodes(made_, 1);
+        return converted(node, converter, ranked, opset, bodies, given + 1);
+      });
+      if (!by_rank) throw;
+      return *std::move(by_rank);
     }
   }
 
@@ -410,25 +432,6 @@ class OnnxReader {
              std::to_string(inputs.size()));
       }
       for (int i = 0; i < graph.input_size(); ++i) values[graph.input(i).name()] = inputs[static_cast<std::size_t>(i)];
-    }
-
-    /// A value of an enclosing graph within a body: a constant if it is known, else a parameter.
-    static Out captured(const Out& outer, const std::string& name, Body& body) {
-      if (const Sequence* sequence = as_sequence(outer)) {
-        OutputVector parts;
-        for (const Out& part : sequence->input_values()) parts.push_back(captured(part, name, body));
-        return sequence_of(sequence->form(), std::move(parts), sequence->state());
-      }
-      if (const auto& known = outer.get_tensor().value()) {
-        auto constant = std::make_shared<op::v0::Constant>(*known);
-        constant->set_friendly_name(name);
-        return constant->output(0);
-      }
-      auto parameter = std::make_shared<op::v0::Parameter>(outer.get_element_type(), outer.get_partial_shape());
-      parameter->set_friendly_name(name);
-      body.captured.push_back(outer);
-      body.captured_parameters.push_back(parameter);
-      return parameter->output(0);
     }
 
     /// Captures outer values: known ones as new constants, others as parameters (with `body`) or directly (without).

@@ -24,12 +24,13 @@ std::shared_ptr<Model> model_of(const ParameterVector& parameters, const Body& b
   return std::make_shared<Model>(body.outputs, all);
 }
 
-/// Widens a loop state's shape to cover any number of rounds: extents that change become unknown.
+/// Widens a loop state's shape to cover any number of rounds: extents that change become unknown, then all of them, and a rank that changes:
+/// loops within loops must not multiply many rounds of inference.
 bool widen(PartialShape& shape, const PartialShape& next, int round) {
   if (shape.relaxes(next)) return false;
-  // Loops within loops must not multiply many rounds of inference.
-  if (round > 0 || shape.rank().is_dynamic() || next.rank().is_dynamic() || shape.size() != next.size()) {
-    shape = PartialShape::dynamic();
+  const bool keeps_rank = shape.rank().is_static() && shape.rank() == next.rank();
+  if (round > 0 || !keeps_rank) {
+    shape = PartialShape::dynamic(keeps_rank ? shape.rank() : Rank::dynamic());
     return true;
   }
   for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -350,6 +350,27 @@ TEST(PacketRing, KeepsGroupsForATimeAndWithinABound) {
   EXPECT_TRUE(large->keyframe_before(1, 0));
 }
 
+/// Single times that are wrong: at the first packet, within a group of pictures, at a keyframe.
+TEST(PacketRing, AStrayTimeNeitherDropsPacketsNorKeepsThem) {
+  for (const std::int64_t stray_ms : {INT64_MAX / 1'000'000, INT64_MIN / 1'000'000, std::int64_t{9'800'000},
+                                      std::int64_t{-9'800'000}, AV_NOPTS_VALUE}) {
+    for (const std::int64_t at : {0, 85, 90}) {
+      SCOPED_TRACE(std::to_string(stray_ms) + " ms at " + std::to_string(at));
+      av::PacketRing ring(std::chrono::seconds(2), 1 << 30);
+      begin(ring);
+      for (std::int64_t i = 0; i < 1000; ++i) {
+        const Packet one(i, i % 10 == 0);
+        if (i == at) one.packet->pts = one.packet->dts = stray_ms;
+        ring.add(*one.packet);
+        if (i > 60) {
+          ASSERT_GE(ring.size_bytes(), 50'000u) << i;
+          ASSERT_LE(ring.size_bytes(), 62'000u) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(PacketRing, KeepsStreamsThatEndedForTheSameTimeAndWithinTheSameBound) {
   av::PacketRing ring(std::chrono::seconds(2), 100'000);
   const av::PacketPtr packet{av_packet_alloc()};

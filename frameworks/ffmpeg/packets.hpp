@@ -15,6 +15,7 @@
 
 #include <tenon/core/file.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/stream_time.hpp>
 #include <tenon/core/unfinished.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 
@@ -36,9 +37,13 @@ struct PacketStream {
 /// @thread any. @cost a lock for each packet; packets are references, their bytes are not copied.
 class PacketRing {
  public:
-  /// @param keep  Packets stay for so long at least, by their own times; those of the next stream follow on.
+  /// @param keep  Packets stay for so long at least, by their own times; those of the next stream follow on, and times that jump by more than
+  /// 10 s, or back, count as the usual step.
   /// @param most_bytes  When there are more of all streams, older ones go earlier, a group of pictures at a time.
-  PacketRing(std::chrono::nanoseconds keep, std::size_t most_bytes) : keep_(keep), most_bytes_(most_bytes) {}
+  PacketRing(std::chrono::nanoseconds keep, std::size_t most_bytes) : keep_(keep), most_bytes_(most_bytes) {
+    line_.next(0, 0);  // The line begins with 0, whatever the first packet says.
+    line_.begin_again();
+  }
 
   /// Another stream begins, which does not continue the one before. @errors kResourceExhausted
   void begin(const AVStream& stream);
@@ -68,7 +73,7 @@ class PacketRing {
   };
   struct Keyframe {
     std::uint64_t number = 0;
-    std::int64_t time_ns = 0;  ///< By the clock of the stream that packets are added to, from its first packet on.
+    std::int64_t time_ns = 0;  ///< On the line.
   };
   /// Numbers of the packets that are there of a stream. @pre The mutex is held.
   struct Numbers {
@@ -87,8 +92,9 @@ class PacketRing {
   std::deque<Keyframe> keyframes_;  ///< The first is first_.
   std::size_t bytes_ = 0;
   std::int64_t last_time_ns_ = 0;
-  std::optional<std::int64_t> begin_ns_;  ///< The first time of the stream that packets are added to.
-  std::int64_t now_ns_ = 0;               ///< The latest one after it.
+  StreamTime line_;  ///< Joins the times of all streams, so that a stray one neither drops packets nor keeps them.
+  std::int64_t step_ns_ = usual_step_ns(0);  ///< Between two packets of the stream that packets are added to.
+  std::int64_t now_ns_ = 0;                  ///< The latest time on the line.
 };
 
 /// Metadata of a frame whose Video keeps its packets.

@@ -49,6 +49,9 @@ TENON_INLINE void set_display_matrix(AVStream& stream, const std::vector<std::ui
 }
 #endif
 
+/// A time of decoding that is further ahead of the one before is of another clock, or wrong.
+inline constexpr std::int64_t kMostAheadNs = 10'000'000'000;
+
 }  // namespace detail
 
 TENON_INLINE bool is_program_stream(const AVOutputFormat& container) {
@@ -72,6 +75,7 @@ TENON_INLINE std::int64_t decode_time_ns(const AVPacket& packet, AVRational time
 }
 
 TENON_INLINE void PacketRing::begin(const AVStream& stream) {
+  const AVRational rate = stream.avg_frame_rate;
   auto codec = detail::copy_of(stream.codecpar);
   std::vector<std::uint8_t> matrix = detail::display_matrix_of(stream);
   const std::lock_guard lock(mutex_);
@@ -79,9 +83,8 @@ TENON_INLINE void PacketRing::begin(const AVStream& stream) {
   const Numbers last = numbers_of(generation);
   if (last.first != last.end) streams_.emplace_back();  // Else nothing came of it, and it is replaced.
   streams_.back() = {{std::move(codec), stream.time_base, std::move(matrix), generation + 1}, last.end};
-  for (Keyframe& before : keyframes_) before.time_ns = later(before.time_ns, -later(now_ns_, usual_step_ns(0)));
-  begin_ns_.reset();
-  now_ns_ = 0;
+  line_.begin_again();
+  step_ns_ = usual_step_ns(rate.num > 0 && rate.den > 0 ? av_q2d(rate) : 0);
 }
 
 TENON_INLINE void PacketRing::add(const AVPacket& packet) {
@@ -92,11 +95,8 @@ TENON_INLINE void PacketRing::add(const AVPacket& packet) {
   const Numbers there = numbers_of(streams_.back().stream.generation);
   if (there.first == there.end && !is_key) return;
   const std::int64_t time_ns = decode_time_ns(packet, there.stream->time_base);
-  if (time_ns != kNoTimestamp) {
-    if (!begin_ns_) begin_ns_ = time_ns;
-    last_time_ns_ = time_ns;
-    now_ns_ = std::max(now_ns_, later(time_ns, -*begin_ns_));
-  }
+  if (time_ns != kNoTimestamp) last_time_ns_ = time_ns;
+  now_ns_ = std::max(now_ns_, line_.next(time_ns, step_ns_, detail::kMostAheadNs));
   if (is_key) keyframes_.push_back({there.end, now_ns_});
   bytes_ += static_cast<std::size_t>(packet.size);
   packets_.push_back(std::move(kept));

@@ -106,6 +106,7 @@ class FileSource final : public Source {
 
   StreamInfo open(Deadline deadline) override {
     video_.reset();
+    last_ = {};
     files_ = files_of(path_);
     next_file_ = 0;
     given_ = left_out_ = 0;
@@ -137,14 +138,8 @@ class FileSource final : public Source {
   void interrupt() noexcept override { *cancelled_ = true; }
 
   SourceReport report() const override {
-    SourceReport told;
-    told.damaged = damaged_before_;
-    if (!video_) return told;  // The next file could not be opened.
-    told.damaged += damaged();
-    told.arrives_as = video_->codec();
-    told.lies_in = by_va_ ? lies_in_ : place_in(video_->path());
-    if (!loops_ && files_.size() == 1) told.frame_count = video_->frame_count();
-    if (!loops_ && are_pictures_) told.frame_count = files_.size();
+    SourceReport told = video_ ? facts() : last_;
+    told.damaged = damaged_before_ + (video_ ? damaged() : 0);
     return told;
   }
 
@@ -165,7 +160,7 @@ class FileSource final : public Source {
     const bool is_damage = error.code() == Code::kDataLoss || error.code() == Code::kInvalidArgument;
     if (!skips_damaged_ || !is_damage || ++left_out_ >= files_.size()) return false;
     ++damaged_before_;
-    video_.reset();
+    close();
     return true;
   }
 
@@ -225,9 +220,24 @@ class FileSource final : public Source {
         if (!loops_) return std::nullopt;
         next_file_ = 0;
       }
-      video_.reset();
+      close();
       open_next(std::max(deadline, Clock::now() + std::chrono::seconds(1)));
     }
+  }
+
+  /// @pre A file is open.
+  SourceReport facts() const {
+    SourceReport told;
+    told.arrives_as = video_->codec();
+    told.lies_in = by_va_ ? lies_in_ : place_in(video_->path());
+    if (!loops_ && files_.size() == 1) told.frame_count = video_->frame_count();
+    if (!loops_ && are_pictures_) told.frame_count = files_.size();
+    return told;
+  }
+  /// What is known of the stream stays known where the next file cannot be read.
+  void close() {
+    if (video_) last_ = facts();
+    video_.reset();
   }
 
   /// The damage in the present file.
@@ -258,6 +268,7 @@ class FileSource final : public Source {
   std::uint64_t given_ = 0;   ///< Frames.
   std::size_t left_out_ = 0;  ///< Files since the last frame.
   std::optional<av::Video> video_;
+  SourceReport last_;  ///< The facts of the file before.
   double rate_ = 0;
   std::string lies_in_;                     ///< For decode=va: the memory of the first frame.
   std::uint64_t damaged_before_ = 0;        ///< The damage in earlier files.

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include <tenon/core/deferred.hpp>
+#include <tenon/elements/registry.hpp>
 #include <tenon/elements/testing/run.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
@@ -100,6 +101,35 @@ TEST_F(FileSource, ReadsFoldersInTheOrderOfTheirNumbers) {
   EXPECT_EQ(arrived_.frames[0][1].info.width_px, 32u);
   EXPECT_EQ(arrived_.frames[0][2].info.width_px, 160u);
   EXPECT_EQ(arrived_.frames[0][2].timestamp_ns, 200'000'000);
+}
+
+/// Wherever the damaged files lie, and also where the last ones cannot be read.
+TEST_F(FileSource, ReportsTheSameOfAFolderWhoseFilesAreDamaged) {
+  for (int i : {1, 2, 3, 4})
+    clip("p" + std::to_string(i) + ".png",
+         {.width = 16, .height = 16, .frames = 1, .codec = "png", .format = AV_PIX_FMT_RGB24, .muxer = "image2"});
+  const auto report_of = [&](const std::string& path) {
+    const auto source = std::get<std::unique_ptr<Source>>(
+        make_element("file", {{"path", path}, {"skip_damaged", "true"}}, {"camera", nullptr, {0}}));
+    source->open(Clock::now() + std::chrono::seconds(60));
+    std::size_t frames = 0;
+    while (source->read(Clock::now() + std::chrono::seconds(60))) ++frames;
+    EXPECT_EQ(frames + source->report().damaged, 4u);
+    return source->report();
+  };
+  const SourceReport good = report_of(folder_.path().string());
+  EXPECT_EQ(good.frame_count, 4u);
+  EXPECT_EQ(good.arrives_as, "png");
+  EXPECT_EQ(good.damaged, 0u);
+  for (const char* damaged : {"p1.png", "p3.png", "p4.png"}) {
+    std::ofstream(folder_.file(damaged)) << "no picture any more";
+    for (const std::string& path : {folder_.path().string(), folder_.file("*.png")}) {
+      const SourceReport told = report_of(path);
+      EXPECT_EQ(told.frame_count, 4u) << damaged;
+      EXPECT_EQ(told.arrives_as, good.arrives_as) << damaged;
+      EXPECT_EQ(told.lies_in, good.lies_in) << damaged;
+    }
+  }
 }
 
 TEST_F(FileSource, ReadsPatternsOfBothKinds) {

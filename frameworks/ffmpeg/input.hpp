@@ -102,6 +102,10 @@ class Input {
 
   Error open_error(int error, const char* api) const;
 
+  /// Whether the input is the answer of an HTTP server that states no length: its end is that of the connection, which FFmpeg calls a
+  /// failure (EIO). A connection that broke has other codes, but FFmpeg does not tell this end from that within a chunk.
+  bool ends_with_connection() const;
+
   /// A missed deadline leaves an error in the byte stream; cleared, so that the next read may try again.
   void forgive_deadline();
 

@@ -104,9 +104,10 @@ TENON_INLINE bool Input::read(AVPacket* packet, Deadline deadline) {
     if (error == AVERROR_EXIT || (Clock::now() >= deadline_ && error != AVERROR_EOF)) throw late("gave no picture");
     // Demuxers of old games' films call a file's end so.
     const bool is_at_end = error == AVERROR(EIO) && !live_ && format_->pb && avio_feof(format_->pb);
-    if (error == AVERROR_EOF || is_at_end) {
+    if (error == AVERROR_EOF || is_at_end || (error == AVERROR(EIO) && ends_with_connection())) {
       // To many demuxers a read error in the middle of a file looks like its end.
-      if (format_->pb && format_->pb->error < 0 && format_->pb->error != AVERROR_EOF) {
+      if (format_->pb && format_->pb->error < 0 && format_->pb->error != AVERROR_EOF &&
+          !(format_->pb->error == AVERROR(EIO) && ends_with_connection())) {
         if (format_->pb->error == AVERROR_EXIT) throw late("gave no picture");
         throw make_error(format_->pb->error, kind_ + " \"" + name_ + "\" stopped", "av_read_frame");
       }
@@ -253,6 +254,13 @@ TENON_INLINE Error Input::open_error(int error, const char* api) const {
   // FFmpeg has one code for names that are not known, and for much else.
   return {known.code(), std::string(known.what()) + "; are host, port and path right, and does the server run?", api,
           error};
+}
+
+TENON_INLINE bool Input::ends_with_connection() const {
+  std::uint8_t* version = nullptr;  // An option of FFmpeg's HTTP alone.
+  const bool is_http = format_->pb && av_opt_get(format_->pb, "http_version", AV_OPT_SEARCH_CHILDREN, &version) >= 0;
+  av_free(version);
+  return is_http && avio_size(format_->pb) < 0;
 }
 
 TENON_INLINE void Input::forgive_deadline() {

@@ -314,6 +314,8 @@ TEST_F(FfmpegSource, ACaptureDeviceIsReadWithoutBlocking) {
 /// Serves the first `bytes` of `text` over HTTP to one client, then sends nothing until told to continue.
 class StallingServer {
  public:
+  static constexpr std::size_t kNoLength = SIZE_MAX;  ///< The answer states none, and ends with the connection.
+
   StallingServer(std::string text, std::size_t bytes, std::size_t announced = 0)
       : text_(std::move(text)),
         bytes_(bytes),
@@ -345,8 +347,9 @@ class StallingServer {
     if (client < 0) return;
     char request[4096];
     (void)::recv(client, request, sizeof request, 0);  // Unread bytes would make close() send a reset.
-    const std::string head =
-        "HTTP/1.0 200 OK\r\nContent-Type: video/mp2t\r\nContent-Length: " + std::to_string(length_) + "\r\n\r\n";
+    std::string head = "HTTP/1.0 200 OK\r\nContent-Type: application/octet-stream\r\n";
+    if (length_ != kNoLength) head += "Content-Length: " + std::to_string(length_) + "\r\n";
+    head += "\r\n";
     (void)::send(client, head.data(), head.size(), MSG_NOSIGNAL);
     std::size_t sent = 0;
     while (!stop_) {
@@ -426,6 +429,24 @@ TEST_F(FfmpegSource, ALostConnectionIsAnErrorAfterTheLastGoodFrame) {
   const auto [code, text] = run(server.url(), {}, &frames);
   EXPECT_EQ(code, Code::kUnavailable) << text;
   EXPECT_GT(frames, 395u) << "what the decoder held is not lost";
+}
+
+/// As of simple servers and of cameras: FFmpeg calls the end of such an answer a failure.
+TEST_F(FfmpegSource, AnAnswerWithoutALengthEndsWithItsConnection) {
+  for (const char* name : {"clip.ts", "clip.mkv", "clip.flv", "clip.nut", "clip.h264"}) {
+    SCOPED_TRACE(name);
+    ClipSpec spec;
+    spec.frames = 60;
+    tenon_test::make_clip(folder_.file(name), spec);
+    std::ifstream in(folder_.file(name), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    StallingServer server(bytes, bytes.size(), StallingServer::kNoLength);
+    server.resume();  // Sends all, then closes.
+    std::size_t frames = 0;
+    const auto [code, text] = run(server.url(), {}, &frames);
+    EXPECT_EQ(code, Code::kOk) << text;
+    EXPECT_EQ(frames, 60u);
+  }
 }
 
 TEST_F(FfmpegSource, APipeWithoutAWriterEndsInTheDeadline) {

@@ -2,7 +2,6 @@
 // Transforms as GStreamer elements with a chain function of their own: they may hold frames back, merge and drop them.
 // Events that are bound to a place in the stream wait for the frames before them.
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include <tenon/bindings/gstreamer/alarm.hpp>
 #include <tenon/bindings/gstreamer/branch_pads.hpp>
+#include <tenon/bindings/gstreamer/held_events.hpp>
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/bindings/gstreamer/media.hpp>
 #include <tenon/bindings/gstreamer/orientation.hpp>
@@ -27,11 +27,6 @@ using elements::Item;
 using elements::StreamInfo;
 using elements::Transform;
 using elements::TransformInplace;
-
-struct UnrefEvent {
-  void operator()(GstEvent* event) const { gst_event_unref(event); }
-};
-using EventPtr = std::unique_ptr<GstEvent, UnrefEvent>;
 
 constexpr guint kQosProperty = 1000;
 
@@ -110,11 +105,7 @@ class Filter final : public Host, private elements::Output, private BranchPads::
   GstFlowReturn flow_ = GST_FLOW_OK;
   std::int64_t last_in_ = kNoTimestamp, last_out_ = kNoTimestamp;
   Timings timings_;
-  struct Held {
-    EventPtr event;
-    std::int64_t after;  ///< The frame before it.
-  };
-  std::deque<Held> held_;
+  HeldEvents held_;
   EventPtr last_event_;          ///< The end of the first branch, while frames wait for others.
   bool has_passed_end_ = false;  ///< The first branch has ended: what others bring belongs to no frame.
   /// @}
@@ -448,19 +439,12 @@ gboolean Filter::send_in_order(EventPtr event) {
   const bool waits_for_caps = is_open_ && !out_caps_;
   const bool has_frames_before = is_open_ && transform() && last_in_ != last_out_;
   if (!waits_for_caps && !has_frames_before && held_.empty()) return gst_pad_push_event(src_, event.release());
-  held_.push_back({std::move(event), last_in_});
+  held_.hold(std::move(event), last_in_);
   return TRUE;
 }
 
 void Filter::release_events(std::optional<std::int64_t> before) {
-  if (is_open_ && !out_caps_) return;
-  while (!held_.empty()) {
-    const std::int64_t after = held_.front().after;
-    if (before && after != kNoTimestamp && *before != kNoTimestamp && *before <= after) return;
-    EventPtr event = std::move(held_.front().event);
-    held_.pop_front();
-    gst_pad_push_event(src_, event.release());
-  }
+  if (!is_open_ || out_caps_) held_.release(src_, before);
 }
 
 gboolean Filter::sink_event(EventPtr event) {
@@ -472,19 +456,13 @@ gboolean Filter::sink_event(EventPtr event) {
       end(true);
       last_event_.reset();
       has_passed_end_ = false;
-      std::deque<Held> held = std::move(held_);
-      held_.clear();
       gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
       last_in_ = last_out_ = kNoTimestamp;
       earliest_ = GST_CLOCK_TIME_NONE;
       flow_ = GST_FLOW_OK;
       is_flushing_ = false;
       const gboolean result = gst_pad_push_event(src_, event.release());
-      for (Held& one : held) {  // Events that hold for the stream survive; those that belong to its frames do not.
-        const GstEventType type = GST_EVENT_TYPE(one.event.get());
-        if (GST_EVENT_IS_STICKY(one.event.get()) && type != GST_EVENT_SEGMENT && type != GST_EVENT_EOS)
-          gst_pad_push_event(src_, one.event.release());
-      }
+      held_.flush(src_);
       return result;
     }
     case GST_EVENT_CAPS: {

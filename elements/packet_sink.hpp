@@ -8,6 +8,7 @@
 
 #include <tenon/core/export.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/elements/element.hpp>
 
 namespace tenon {
@@ -20,6 +21,7 @@ struct EncodedStream {
   std::uint32_t width_px = 0, height_px = 0;
   /// What the container has of the codec beside the packets (avcC, hvcC, av1C, headers); empty: nothing.
   std::span<const std::uint8_t> header = {};
+  Rotation rotation = Rotation::kNone;  ///< How its pictures are to be turned.
 };
 
 /// Times are those of the pictures; kNoTimestamp: unknown.

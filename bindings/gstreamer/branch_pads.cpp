@@ -8,6 +8,7 @@
 
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/frameworks/gstreamer/orientation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -65,6 +66,7 @@ void BranchPads::begin() {
     branch->number = ++number;
     branch->has_ended = false;
     branch->video.reset();
+    branch->rotation = Rotation::kNone;
   }
 }
 
@@ -111,6 +113,7 @@ void BranchPads::set_caps(Branch& branch, GstCaps* caps) const {
   branch.video.reset();
   try {
     branch.video = gs::video_caps(caps);
+    branch.video->info.rotation = branch.rotation;
   } catch (const std::exception& error) {
     post_error(object_, error, During::kNegotiation);
   }
@@ -132,8 +135,16 @@ gboolean BranchPads::event(Branch& branch, GstEvent* event) {
       break;
     }
     case GST_EVENT_STREAM_START:
+      branch.rotation = Rotation::kNone;
+      if (branch.video) branch.video->info.rotation = branch.rotation;
+      set_ended(branch, false);
+      break;
     case GST_EVENT_FLUSH_STOP:
       set_ended(branch, false);
+      break;
+    case GST_EVENT_TAG:
+      branch.rotation = gs::orientation_of(event).value_or(branch.rotation);
+      if (branch.video) branch.video->info.rotation = branch.rotation;
       break;
     case GST_EVENT_EOS:
       set_ended(branch, true);

@@ -18,7 +18,7 @@ inline namespace v1 {
 namespace gst_plugin {
 
 /// Pads on request. The first one that is requested is the element's own sink pad, whose buffers go on; of the others the element
-/// gets the buffers, and of the events only ends and gaps.
+/// gets the buffers, and of the events only ends and gaps; tags of a branch hold for its own pictures.
 /// @thread as GStreamer calls; members that name no thread: any.
 class BranchPads {
  public:
@@ -56,6 +56,7 @@ class BranchPads {
     GstPad* pad;  ///< The element owns it.
     std::uint32_t number = 0;
     std::optional<gstreamer::VideoCaps> video = {};  ///< Under the pad's stream lock.
+    Rotation rotation = Rotation::kNone;             ///< What its tags say. Under the pad's stream lock.
     bool has_ended = false;                          ///< Under mutex_.
   };
 

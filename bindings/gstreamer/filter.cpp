@@ -12,9 +12,9 @@
 #include <tenon/bindings/gstreamer/held_events.hpp>
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/bindings/gstreamer/media.hpp>
-#include <tenon/bindings/gstreamer/orientation.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/elements/places.hpp>
+#include <tenon/frameworks/gstreamer/orientation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -230,7 +230,7 @@ void Filter::stop() {
 
 /// Tags say whether pictures are stored sideways. An element that stores them upright says so to those after it.
 gboolean Filter::tags(EventPtr event) {
-  const std::optional<Rotation> said = orientation_of(event.get());
+  const std::optional<Rotation> said = gs::orientation_of(event.get());
   if (!said) return send_in_order(std::move(event));
   if (*said != rotation_) {
     rotation_ = *said;
@@ -246,7 +246,7 @@ gboolean Filter::tags(EventPtr event) {
   }
   const bool is_known = is_open_ && out_info_.frame.format.fourcc != 0;
   if (is_known && out_info_.frame.rotation != rotation_)
-    event.reset(with_orientation(event.get(), out_info_.frame.rotation));
+    event.reset(gs::with_orientation(event.get(), out_info_.frame.rotation));
   return send_in_order(std::move(event));
 }
 
@@ -399,7 +399,6 @@ GstFlowReturn Filter::branch_buffer(std::uint32_t branch, gs::BufferPtr buffer, 
   const StreamLock lock(sink_);
   if (is_flushing_ || !element_) return GST_FLOW_FLUSHING;
   if (has_passed_end_) return GST_FLOW_EOS;
-  video.info.rotation = rotation_;
   const bool is_done = guarded(During::kStream, [&] {
     transform()->process({kStream, to_frame(std::move(buffer), video, surfaces_, &ledger), {}, {}, branch}, *this);
   });

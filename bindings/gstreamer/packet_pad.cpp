@@ -8,9 +8,11 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/frameworks/gstreamer/orientation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -94,6 +96,7 @@ void PacketPad::interrupt() {
 void PacketPad::begin_again() {
   const std::lock_guard lock(mutex_);
   has_begun_ = has_ended_ = is_interrupted_ = false;
+  rotation_ = Rotation::kNone;
 }
 
 bool PacketPad::has_begun() const {
@@ -133,6 +136,7 @@ void PacketPad::begin(GstCaps* caps) {
   gst_structure_get_int(fields, "height", &height);
   stream.width_px = static_cast<std::uint32_t>(std::max(width, 0));
   stream.height_px = static_cast<std::uint32_t>(std::max(height, 0));
+  stream.rotation = rotation_;
   std::optional<Bytes> header;
   const GValue* const given = gst_structure_get_value(fields, "codec_data");
   if (given && GST_VALUE_HOLDS_BUFFER(given)) stream.header = header.emplace(gst_value_get_buffer(given)).get();
@@ -140,29 +144,40 @@ void PacketPad::begin(GstCaps* caps) {
   has_begun_ = true;
 }
 
+/// @pre The mutex is held. @return False: an error has been posted.
+bool PacketPad::begin_stream(GstCaps* caps) {
+  has_ended_ = false;
+  if (!sink_ || !caps) return true;
+  try {
+    begin(caps);
+    return true;
+  } catch (const std::exception& error) {
+    post_error(object_, error, During::kNegotiation);
+    return false;
+  }
+}
+
 gboolean PacketPad::event(GstEvent* event) {
   const std::lock_guard lock(mutex_);
-  gboolean is_good = TRUE;
+  bool is_good = true;
   switch (GST_EVENT_TYPE(event)) {
-    case GST_EVENT_CAPS:
-    case GST_EVENT_FLUSH_STOP: {  // What comes after a flush does not continue what came before.
-      gs::CapsPtr caps(gst_pad_get_current_caps(pad_));
-      if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
-        GstCaps* given = nullptr;
-        gst_event_parse_caps(event, &given);
-        caps.reset(gst_caps_ref(given));
-      }
-      has_ended_ = false;
-      if (!sink_ || !caps) break;
-      try {
-        begin(caps.get());
-      } catch (const std::exception& error) {
-        post_error(object_, error, During::kNegotiation);
-        is_good = FALSE;
-      }
+    case GST_EVENT_CAPS: {
+      GstCaps* caps = nullptr;
+      gst_event_parse_caps(event, &caps);
+      is_good = begin_stream(caps);
+      break;
+    }
+    case GST_EVENT_FLUSH_STOP:  // What comes after a flush does not continue what came before.
+      is_good = begin_stream(gs::CapsPtr(gst_pad_get_current_caps(pad_)).get());
+      break;
+    case GST_EVENT_TAG: {  // Usually between the caps and the first packet.
+      const Rotation said = gs::orientation_of(event).value_or(rotation_);
+      if (std::exchange(rotation_, said) != said && has_begun_)
+        is_good = begin_stream(gs::CapsPtr(gst_pad_get_current_caps(pad_)).get());
       break;
     }
     case GST_EVENT_STREAM_START:
+      rotation_ = Rotation::kNone;
       has_ended_ = false;
       break;
     case GST_EVENT_EOS:
@@ -173,7 +188,7 @@ gboolean PacketPad::event(GstEvent* event) {
       break;
   }
   gst_event_unref(event);
-  return is_good;
+  return is_good ? TRUE : FALSE;
 }
 
 }  // namespace gst_plugin

@@ -7,6 +7,7 @@
 
 #include <gst/gst.h>
 
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/elements/packet_sink.hpp>
 #include <tenon/frameworks/gstreamer/gst.hpp>
@@ -41,12 +42,14 @@ class PacketPad {
   GstFlowReturn chain(const gstreamer::BufferPtr& buffer);
   gboolean event(GstEvent* event);
   void begin(GstCaps* caps);
+  bool begin_stream(GstCaps* caps);
 
   GstElement* const object_;
   GstPad* pad_ = nullptr;  ///< The element owns it.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   elements::PacketSink* sink_ = nullptr;
+  Rotation rotation_ = Rotation::kNone;  ///< What tags say that must be done to make the pictures upright.
   bool has_begun_ = false, has_ended_ = false, is_interrupted_ = false;
 };
 

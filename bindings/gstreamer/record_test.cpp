@@ -107,6 +107,25 @@ TEST_F(GstRecord, PacketsMayComeAsTheyAreInAFile) {
   for (const std::string& name : files()) EXPECT_EQ(pictures(path_of(name)), 49u) << name;
 }
 
+TEST_F(GstRecord, AFileSaysHowItsPicturesAreToBeTurned) {
+  for (const char* const name : {"qtdemux", "h264parse", "openh264dec"}) {
+    if (!gs::ObjectPtr<GstElementFactory>(gst_element_factory_find(name))) GTEST_SKIP() << "no " << name;
+  }
+  const std::string clip = std::string(std::getenv("TENON_MODELS")) + "/demo.mp4";
+  Line line("filesrc location=" + clip +
+            " ! qtdemux ! h264parse ! identity eos-after=50 ! taginject tags=image-orientation=rotate-270 ! tee name=t "
+            "t. ! queue ! "
+            "h264parse ! openh264dec ! r. t. ! queue ! r.packets tenonrecord name=r path=" +
+            path_of("{number}.mp4"));
+  ASSERT_EQ(line.run(), "");
+  line.to(GST_STATE_NULL);
+  ASSERT_THAT(files(), ElementsAre("000001.mp4"));
+  EXPECT_EQ(pictures(path_of("000001.mp4")), 49u);
+  Line read("tenonfile path=" + path_of("000001.mp4") + " ! tenonrecording");
+  ASSERT_EQ(read.run(), "");
+  EXPECT_EQ(seen.rotation, Rotation::k270);
+}
+
 TEST_F(GstRecord, PicturesWithoutPacketsAreAnError) {
   Line line("videotestsrc num-buffers=5 ! tenonrecord path=" + path_of("{number}.mkv"));
   EXPECT_THAT(line.run(), HasSubstr("link the encoded stream to the pad 'packets'"));

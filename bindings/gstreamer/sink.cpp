@@ -15,6 +15,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/elements/packet_sink.hpp>
+#include <tenon/frameworks/gstreamer/orientation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -47,6 +48,7 @@ class SinkHost final : public Host {
   bool set_caps(GstCaps* caps);
   bool open();
   bool end();
+  bool turn(Rotation rotation);
   bool finish();
   /// Whether the packets of the pictures come, too. An error has been posted if they cannot.
   bool has_packets();
@@ -58,7 +60,8 @@ class SinkHost final : public Host {
   std::optional<elements::AnyElement> element_;  ///< Set between start and stop.
   gs::CapsPtr caps_;
   gs::VideoCaps video_;
-  std::unique_ptr<Surfaces> surfaces_;  ///< Set for streams in VA memory.
+  Rotation rotation_ = Rotation::kNone;  ///< What tags say that must be done to make pictures upright.
+  std::unique_ptr<Surfaces> surfaces_;   ///< Set for streams in VA memory.
   bool is_open_ = false;
   bool is_interrupted_ = false;  ///< By the way to READY. @thread changes of state, one at a time.
   bool has_written_ = false;     ///< Since the last finish().
@@ -119,6 +122,7 @@ bool SinkHost::stop() {
   if (packets_) packets_->stop();
   element_.reset();
   caps_.reset();
+  rotation_ = Rotation::kNone;
   return is_good;
 }
 
@@ -128,6 +132,7 @@ bool SinkHost::set_caps(GstCaps* caps) {
   return guarded(During::kNegotiation,
                  [&] {
                    video_ = gs::video_caps(caps);
+                   video_.info.rotation = rotation_;
                    caps_.reset(gst_caps_ref(caps));
                    if (video_.memory == "memory:VAMemory" && !surfaces_)
                      surfaces_ = elements::gstreamer::load_surfaces();
@@ -145,6 +150,13 @@ bool SinkHost::open() {
 bool SinkHost::end() {
   if (!std::exchange(is_open_, false)) return true;
   return guarded(During::kStream, [&] { sink().end(kStream); });
+}
+
+/// Pictures that lie otherwise are another stream, which the next of them opens.
+bool SinkHost::turn(Rotation rotation) {
+  if (std::exchange(rotation_, rotation) == rotation) return true;
+  video_.info.rotation = rotation;
+  return end();
 }
 
 /// Completes what the sink has written.
@@ -174,6 +186,8 @@ bool SinkHost::event(GstEvent* event) {
     is_good = finish();
   }
   if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) is_good = end();
+  if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START) is_good = turn(Rotation::kNone);
+  if (element_) is_good = turn(gs::orientation_of(event).value_or(rotation_)) && is_good;
   // After an error the end of the stream is not announced, since applications would take that for success.
   if (!is_good) {
     gst_event_unref(event);

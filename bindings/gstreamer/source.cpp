@@ -14,6 +14,7 @@
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/bindings/gstreamer/media.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/frameworks/gstreamer/orientation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -49,12 +50,14 @@ class SourceHost final : public Host {
   bool decide_allocation(GstQuery* query);
   GstFlowReturn create(GstBuffer** out);
   bool follow(const FrameInfo& info);
+  void tell_orientation(Rotation rotation);
   void set_time(GstBuffer* buffer);
 
   std::optional<elements::AnyElement> element_;  ///< Set from the change to PAUSED until the change back to READY.
   StreamInfo info_;
   gs::CapsPtr pushed_;
   Requirements wanted_;
+  Rotation told_ = Rotation::kNone;  ///< What tags say that must be done to make pictures upright.
   bool has_allocated_ = false, takes_layouts_ = false;
   std::atomic<bool> is_unlocked_{false};
 };
@@ -97,6 +100,7 @@ GstStateChangeReturn SourceHost::change_state(GstStateChange change) {
 
 bool SourceHost::open() {
   has_allocated_ = false;
+  told_ = Rotation::kNone;
   return guarded(During::kStart, [&] {
     element_.emplace(make());
     info_ = source().open(Clock::now() + kPatience);
@@ -168,6 +172,7 @@ GstFlowReturn SourceHost::create(GstBuffer** out) {
       flow = is_unlocked_ ? GST_FLOW_FLUSHING : GST_FLOW_NOT_NEGOTIATED;
       return;
     }
+    tell_orientation(frame->info().rotation);
     gs::BufferPtr buffer = to_buffer(std::move(*frame), &ledger);
     if (!takes_layouts_) buffer = packed(std::move(buffer), pushed_.get(), ledger);
     buffer.reset(gst_buffer_make_writable(buffer.release()));
@@ -177,6 +182,11 @@ GstFlowReturn SourceHost::create(GstBuffer** out) {
     flow = GST_FLOW_OK;
   });
   return flow;
+}
+
+/// Caps do not say how pictures lie; a tag does, which the base class sends between its segment and the next buffer.
+void SourceHost::tell_orientation(Rotation rotation) {
+  if (std::exchange(told_, rotation) != rotation) gst_element_send_event(object(), gs::orientation_event(rotation));
 }
 
 /// Live frames get times of the pipeline's clock; other frames keep the times of their file.

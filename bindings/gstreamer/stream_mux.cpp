@@ -2,6 +2,7 @@
 // tenonstreammux: the buffers of several sources in one stream, in turn and in the order of their times.
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,11 +12,13 @@
 
 #include <gst/base/gstaggregator.h>
 
+#include <tenon/bindings/gstreamer/held_events.hpp>
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/bindings/gstreamer/media.hpp>
 #include <tenon/bindings/gstreamer/streams.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/frameworks/gstreamer/metadata.hpp>
+#include <tenon/frameworks/gstreamer/orientation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -51,6 +54,9 @@ class StreamMux final : public Host {
   static GstClockTime earliest(const std::vector<Head>& all);
   GstFlowReturn aggregate();
   bool set_caps(GstAggregatorPad* pad, GstCaps* caps);
+  void note_orientation(GstAggregatorPad* pad, GstEvent* event);
+  void join_orientation(GstAggregatorPad* pad);
+  GstPadProbeReturn send_tag();
   GstFlowReturn push(GstAggregatorPad* pad, GstClockTime time);
   GstFlowReturn src_caps(GstCaps** made) const;
 
@@ -62,8 +68,12 @@ class StreamMux final : public Host {
 
   GstClockTime tolerance_ = 0;
   mutable std::mutex mutex_;
-  gs::CapsPtr caps_;                    ///< Those of the first pad that has any, without its rate. Under mutex_.
-  std::optional<gs::VideoCaps> video_;  ///< Under mutex_.
+  gs::CapsPtr caps_;                           ///< Those of the first pad that has any, without its rate. Under mutex_.
+  std::optional<gs::VideoCaps> video_;         ///< Under mutex_.
+  std::map<std::string, Rotation> rotations_;  ///< By pad: what its tags say, if that is not "none". Under mutex_.
+  EventPtr tag_;                               ///< To be sent before the next buffer. Under mutex_.
+  gulong probe_ = 0;                           ///< Calls send_tag().
+  std::optional<Rotation> joined_;             ///< That of the joined stream. Under mutex_.
   std::uint64_t sequence_ = 0;
 };
 
@@ -93,6 +103,7 @@ void StreamMux::init_class(GstAggregatorClass* mux_class, Kind& kind) {
         return FALSE;
       }
     }
+    of(object).note_orientation(pad, event);
     auto* const own = reinterpret_cast<GTypeInstance*>(object)->g_class;
     return static_cast<GstAggregatorClass*>(g_type_class_peek_parent(own))->sink_event(object, pad, event);
   };
@@ -114,6 +125,14 @@ bool StreamMux::start() {
     caps_.reset();
     video_.reset();
     sequence_ = 0;
+    rotations_.clear();
+    joined_.reset();
+    tag_.reset();
+    if (probe_ != 0) return;
+    probe_ = gst_pad_add_probe(
+        base()->srcpad, GST_PAD_PROBE_TYPE_BUFFER,
+        [](GstPad*, GstPadProbeInfo*, gpointer mux) { return static_cast<StreamMux*>(mux)->send_tag(); }, this,
+        nullptr);
   });
 }
 
@@ -138,6 +157,38 @@ bool StreamMux::set_caps(GstAggregatorPad* pad, GstCaps* caps) {
                                               "; convert and scale all to one kind before it");
     }
   });
+}
+
+void StreamMux::note_orientation(GstAggregatorPad* pad, GstEvent* event) {
+  const std::lock_guard lock(mutex_);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START) rotations_.erase(GST_PAD_NAME(pad));
+  if (const auto said = gs::orientation_of(event)) rotations_[GST_PAD_NAME(pad)] = *said;
+}
+
+/// One tag holds for the joined stream, so the pictures of all sources must lie alike.
+void StreamMux::join_orientation(GstAggregatorPad* pad) {
+  const std::lock_guard lock(mutex_);
+  const auto said = rotations_.find(GST_PAD_NAME(pad));
+  const Rotation own = said != rotations_.end() ? said->second : Rotation::kNone;
+  if (joined_ == own) return;
+  if (joined_)
+    throw Error(Code::kInvalidArgument, "element '" + name() + "' (streammux): the pictures of " + GST_PAD_NAME(pad) +
+                                            " are to be turned otherwise than those of others, as the tag "
+                                            "image-orientation says; put tenonturn before it");
+  joined_ = own;
+  if (own == Rotation::kNone) return;
+  tag_.reset(gs::orientation_event(own));
+}
+
+/// GstAggregator sends its segment with the first buffer, and tags stand behind that.
+GstPadProbeReturn StreamMux::send_tag() {
+  EventPtr tag;
+  {
+    const std::lock_guard lock(mutex_);
+    tag = std::move(tag_);
+  }
+  if (tag) gst_pad_push_event(base()->srcpad, tag.release());
+  return GST_PAD_PROBE_OK;
 }
 
 GstFlowReturn StreamMux::src_caps(GstCaps** made) const {
@@ -195,6 +246,7 @@ GstFlowReturn StreamMux::push(GstAggregatorPad* pad, GstClockTime time) {
   }
   if (!info) return GST_FLOW_NOT_NEGOTIATED;
   const bool is_marked = guarded(During::kStream, [&] {
+    join_orientation(pad);
     const auto known = known_of(buffer.get(), *info);
     known->add(metadata::Source{name(), number_of(pad), sequence_++});
     buffer.reset(gst_buffer_make_writable(buffer.release()));

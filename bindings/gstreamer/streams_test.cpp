@@ -96,6 +96,34 @@ TEST(GstStreams, PicturesOfOtherKindsAreRefused) {
   EXPECT_THAT(line.run(), HasSubstr("convert and scale all to one kind before it"));
 }
 
+/// Where the object of tenonmarking lies in the buffer.
+metadata::Box marked(GstBuffer* buffer) {
+  const auto known = gs::read_metadata(buffer, FrameInfo{kGray8, 64, 32});
+  const auto object = known->first<metadata::Detection>();
+  return object ? object->box : metadata::Box();
+}
+
+TEST(GstStreams, PicturesOfOneOrientationKeepIt) {
+  const auto line_of = [](const std::string& one, const std::string& other) {
+    return "tenonstreammux name=m ! tenonmarking ! tenonstreamdemux name=d d.src_0 ! " + end("a") + "d.src_1 ! " +
+           end("b") + source("black", 6) + one + "m.sink_0" + source("white", 6) + other + "m.sink_1";
+  };
+  const std::string turned = "taginject tags=image-orientation=rotate-90 ! ";
+  Line line(line_of(turned, turned));
+  Arrivals<metadata::Box> a(line, "a", &marked), b(line, "b", &marked);
+  ASSERT_EQ(line.run(), "");
+  for (auto* const each : {&a, &b}) {
+    ASSERT_EQ(each->all().size(), 6u);
+    for (const metadata::Box& box : each->all()) EXPECT_EQ(box, (metadata::Box{2, 21, 12, 31}));
+  }
+  for (const auto& [one, other] : {std::pair(turned, std::string()), std::pair(std::string(), turned)}) {
+    Line mixed(line_of(one, other));
+    EXPECT_THAT(mixed.run(), HasSubstr("put tenonturn before it"));
+  }
+  Line upright(line_of(turned + "tenonturn ! videoscale ! video/x-raw,width=64,height=32 ! ", ""));
+  EXPECT_EQ(upright.run(), "");
+}
+
 TEST(GstStreams, SourcesThatNoPadTakesAreDropped) {
   Line line("tenonstreammux name=m ! tenonstreamdemux name=d d.src_1 ! " + end("b") + source("black", 8) + "m.sink_0" +
             source("white", 8) + "m.sink_1");

@@ -164,6 +164,49 @@ std::vector<metadata::Detection> objects_in(GstBuffer* buffer) {
   return found;
 }
 
+constexpr const char* kGrey = " ! video/x-raw,format=GRAY8,width=64,height=32";
+
+TEST(GstTurn, SourcesTellHowTheirPicturesLie) {
+  Line line("tenonslow mode=lying ! tenonmarking ! fakesink name=end");
+  Arrivals<std::vector<metadata::Detection>> arrived(line, "end", &objects_in);
+  ASSERT_EQ(line.run(), "");
+  ASSERT_EQ(arrived.all().size(), 5u);
+  for (const auto& objects : arrived.all()) {
+    ASSERT_EQ(objects.size(), 1u);
+    EXPECT_EQ(objects[0].box, (metadata::Box{2, 21, 12, 31}));
+  }
+}
+
+TEST(GstTurn, SinksKnowHowPicturesLie) {
+  const std::string pictures = std::string("videotestsrc num-buffers=3") + kGrey + " ! ";
+  const std::pair<std::string, Rotation> all[] = {
+      {"tenonslow mode=lying", Rotation::k90},
+      {pictures + "taginject tags=image-orientation=flip-rotate-270", Rotation::kMirrored270},
+      {pictures + "taginject tags=image-orientation=rotate-180 ! tenonturn", Rotation::kNone},
+      {pictures + "identity", Rotation::kNone}};
+  for (const auto& [source, rotation] : all) {
+    Line line(source + " ! tenonrecording");
+    ASSERT_EQ(line.run(), "") << source;
+    EXPECT_GE(seen.frames, 3) << source;
+    EXPECT_EQ(seen.rotation, rotation) << source;
+  }
+}
+
+/// Pictures of a branch may lie otherwise than those of the first one.
+TEST(GstTurn, ABranchThatTurnsPicturesUprightTellsWhereObjectsLieInThoseThatAreNot) {
+  Line line(std::string("videotestsrc num-buffers=5") + kGrey +
+            " ! taginject tags=image-orientation=rotate-90 ! tee name=t t. ! queue ! tenonaggregate name=a ! fakesink "
+            "name=end "
+            "t. ! queue ! tenonturn ! tenonmarking ! a.");
+  Arrivals<std::vector<metadata::Detection>> arrived(line, "end", &objects_in);
+  ASSERT_EQ(line.run(), "");
+  ASSERT_EQ(arrived.all().size(), 5u);
+  for (const auto& objects : arrived.all()) {
+    ASSERT_EQ(objects.size(), 1u);
+    EXPECT_EQ(objects[0].box, (metadata::Box{2, 21, 12, 31}));
+  }
+}
+
 /// Branches that cut or turn their pictures tell of places in the picture that they were cut or turned from.
 TEST(GstTurn, PlacesFoundInABranchComeBack) {
   const std::pair<const char*, metadata::Box> all[] = {

@@ -24,6 +24,7 @@
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/packets.hpp>
+#include <tenon/frameworks/ffmpeg/rotation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -136,6 +137,7 @@ class RecordSink final : public PacketSink {
       all.extradata_size = static_cast<int>(stream.header.size());
     }
     made->time_base = {1, 1'000'000'000};
+    av::set_rotation(*made, stream.rotation);
     own_->begin(*made);
   }
 

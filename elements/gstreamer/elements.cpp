@@ -45,9 +45,11 @@ ElementFiles files_of_streams(const std::string& line, const Environment& enviro
 
 class GstSink final : public Sink {
  public:
-  GstSink(std::string line, std::string remedy, const Parameters& given, const Environment& environment)
+  /// @param shows  The line ends in a window, where pictures are to be upright.
+  GstSink(std::string line, std::string remedy, bool shows, const Parameters& given, const Environment& environment)
       : line_(std::move(line)),
         remedy_(std::move(remedy)),
+        shows_(shows),
         timeout_(given.integer("timeout_ms")),
         on_host_(environment.ledger) {}
 
@@ -90,7 +92,9 @@ class GstSink final : public Sink {
       gst_util_double_to_fraction(stream_.frames_per_second, &caps.rate_num, &caps.rate_den);
     caps.aspect_num = static_cast<int>(stream_.aspect_num), caps.aspect_den = static_cast<int>(stream_.aspect_den);
     gs::start();
-    launched_ = std::make_unique<gs::LaunchedSink>(own_line_, gs::caps(caps).get(), cancelled_);
+    const std::string turns =
+        shows_ && info.rotation != Rotation::kNone ? "videoconvert ! videoflip video-direction=auto ! " : "";
+    launched_ = std::make_unique<gs::LaunchedSink>(turns + own_line_, gs::caps(caps).get(), cancelled_, info.rotation);
     info_ = info;
   }
 
@@ -106,6 +110,7 @@ class GstSink final : public Sink {
   }
 
   const std::string line_, remedy_;
+  const bool shows_;
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   HostFrames on_host_;
@@ -137,7 +142,7 @@ KnownElement sink() {
        false,
        true},
       [](const Parameters& given, const Environment& environment) -> AnyElement {
-        return std::make_unique<GstSink>(given.text("line"), "", given, environment);
+        return std::make_unique<GstSink>(given.text("line"), "", false, given, environment);
       }};
   made.description.files = [](const Parameters& given, const Environment& environment) {
     return files_of_streams(given.text("line"), environment);
@@ -162,8 +167,8 @@ KnownElement display() {
                     [](const Parameters& given, const Environment& environment) -> AnyElement {
                       return std::make_unique<GstSink>(
                           line_of_display(given),
-                          "; a screen is needed (DISPLAY, WAYLAND_DISPLAY or a console), else write a file", given,
-                          environment);
+                          "; a screen is needed (DISPLAY, WAYLAND_DISPLAY or a console), else write a file", true,
+                          given, environment);
                     }};
   made.description.files = [](const Parameters& given, const Environment& environment) {
     return files_of_streams(line_of_display(given), environment);

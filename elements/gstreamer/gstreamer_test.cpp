@@ -63,6 +63,18 @@ TEST(GstSource, OffersMemoryThatAReaderWants) {
   }
 }
 
+TEST(GstSource, KnowsHowPicturesLie) {
+  for (const auto& [value, rotation] :
+       {std::pair("rotate-90", Rotation::k90), std::pair("flip-rotate-0", Rotation::kMirrored)}) {
+    Arrived arrived;
+    EXPECT_THAT(tenon_test::run(
+                    PipelineSpec{{source(bars(3) + " ! taginject tags=image-orientation=" + value), arrived.sink()}}),
+                IsEmpty());
+    ASSERT_EQ(arrived.frames[0].size(), 3u);
+    for (const auto& frame : arrived.frames[0]) EXPECT_EQ(frame.info.rotation, rotation) << value;
+  }
+}
+
 TEST(GstSource, SaysWhatIsWrongWithTheLine) {
   const auto failures = [](const std::string& line) { return tenon_test::run(PipelineSpec{{source(line), {"null"}}}); };
   EXPECT_THAT(failures("no_such_element ! fakesink"), ElementsAre(HasSubstr("no_such_element")));
@@ -114,6 +126,32 @@ TEST(GstSink, GivesAllPicturesToTheLine) {
   NodeSpec test{"test", "", {{"frames", "7"}, {"width", "64"}, {"height", "32"}}};
   EXPECT_THAT(tenon_test::run(PipelineSpec{{test, sink("filesink location=" + file)}}), IsEmpty());
   EXPECT_EQ(std::filesystem::file_size(file), 7u * 64 * 32 * 3 / 2);
+}
+
+TEST(GstSink, TellsTheLineHowPicturesLie) {
+  const TemporaryFolder folder;
+  const auto pictures = [&](const std::string& tag, const std::string& direction) {
+    const std::string file = (folder.path() / "raw").string();
+    EXPECT_THAT(tenon_test::run(
+                    PipelineSpec{{source(bars(3) + " ! taginject tags=image-orientation=" + tag),
+                                  sink("videoflip video-direction=" + direction + " ! filesink location=" + file)}}),
+                IsEmpty());
+    std::ifstream in(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string upright = pictures("rotate-90", "auto");
+  EXPECT_EQ(upright.size(), 3u * 320 * 180 * 3 / 2);
+  EXPECT_TRUE(upright == pictures("rotate-0", "90r"));
+  EXPECT_FALSE(upright == pictures("rotate-0", "auto"));
+  // A window shows them upright.
+  const std::string shown = (folder.path() / "shown").string();
+  const NodeSpec window{
+      "display", "", {{"sink", "videoconvert ! video/x-raw,format=NV12 ! filesink location=" + shown}}};
+  EXPECT_THAT(
+      tenon_test::run(PipelineSpec{{source(bars(3) + " ! taginject tags=image-orientation=rotate-90"), window}}),
+      IsEmpty());
+  std::ifstream in(shown, std::ios::binary);
+  EXPECT_TRUE(upright == std::string(std::istreambuf_iterator<char>(in), {}));
 }
 
 TEST(GstFiles, NothingWritesOverWhatAPipelineReads) {

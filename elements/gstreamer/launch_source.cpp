@@ -184,7 +184,7 @@ class LaunchSource final : public Source {
   }
 
   Frame frame_of(gs::SamplePtr sample) {
-    const gs::VideoCaps& caps = caps_.of(gst_sample_get_caps(sample.get()));
+    const gs::VideoCaps& caps = caps_.of(gst_sample_get_caps(sample.get()), launched_->rotation());
     fps_ = caps.rate_den ? static_cast<double>(caps.rate_num) / caps.rate_den : 0;
     aspect_num_ = static_cast<std::uint32_t>(caps.aspect_num),
     aspect_den_ = static_cast<std::uint32_t>(caps.aspect_den);

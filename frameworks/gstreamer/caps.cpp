@@ -292,11 +292,13 @@ TENON_INLINE VideoCaps video_caps(const GstCaps* caps) {
   return result;
 }
 
-TENON_INLINE const VideoCaps& CapsCache::of(GstCaps* caps) {
-  if (caps && caps == held_.get()) return value_;
-  VideoCaps made = video_caps(caps);
-  value_ = std::move(made);
-  held_.reset(gst_caps_ref(caps));  // Held, so that no other caps get its address.
+TENON_INLINE const VideoCaps& CapsCache::of(GstCaps* caps, Rotation rotation) {
+  if (!caps || caps != held_.get()) {
+    VideoCaps made = video_caps(caps);
+    value_ = std::move(made);
+    held_.reset(gst_caps_ref(caps));  // Held, so that no other caps get its address.
+  }
+  value_.info.rotation = rotation;
   return value_;
 }
 

@@ -174,8 +174,9 @@ VideoCaps video_caps(const GstCaps* caps);
 /// @thread one at a time.
 class CapsCache {
  public:
-  /// Valid until the next call. @errors as video_caps(). @cost a comparison of pointers for the caps of the last call.
-  const VideoCaps& of(GstCaps* caps);
+  /// Valid until the next call. @param rotation  What the stream's tags say (orientation_of()). @errors as video_caps().
+  /// @cost a comparison of pointers for the caps of the last call.
+  const VideoCaps& of(GstCaps* caps, Rotation rotation = Rotation::kNone);
 
  private:
   CapsPtr held_;

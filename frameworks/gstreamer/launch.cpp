@@ -12,6 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/frameworks/gstreamer/caps.hpp>
+#include <tenon/frameworks/gstreamer/orientation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -100,20 +101,33 @@ TENON_INLINE SamplePtr LaunchedSource::pull(Deadline deadline) {
     constexpr auto kSlice = std::chrono::milliseconds(50);  // An error ends no wait of the appsink's.
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now());
     const auto wait = std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), kSlice);
-    SamplePtr sample(gst_app_sink_try_pull_sample(sink, static_cast<GstClockTime>(wait.count())));
-    if (sample) return sample;
+    // Events, too: a tag holds for the pictures behind it.
+    GstMiniObject* const next = gst_app_sink_try_pull_object(sink, static_cast<GstClockTime>(wait.count()));
+    if (next && GST_IS_SAMPLE(next)) return SamplePtr(GST_SAMPLE_CAST(next));
+    if (next) {
+      if (GST_EVENT_TYPE(next) == GST_EVENT_STREAM_START) rotation_ = Rotation::kNone;
+      rotation_ = orientation_of(GST_EVENT_CAST(next)).value_or(rotation_);
+      gst_mini_object_unref(next);
+      continue;
+    }
     launched_.check_bus();
     if (gst_app_sink_is_eos(sink)) return {};
     if (left <= left.zero()) throw Error(Code::kDeadlineExceeded, launched_.about() + "no picture in time");
   }
 }
 
-TENON_INLINE LaunchedSink::LaunchedSink(const std::string& line, const GstCaps* caps, Cancelled cancelled)
+TENON_INLINE LaunchedSink::LaunchedSink(const std::string& line, const GstCaps* caps, Cancelled cancelled,
+                                        Rotation rotation)
     : launched_(has_own(line) ? line : "appsrc name=tenon ! " + line, line), cancelled_(std::move(cancelled)) {
   source_ = launched_.find([](GstElement* element) { return GST_IS_APP_SRC(element); });
   if (!source_) throw Error(Code::kInvalidArgument, launched_.about() + "it has no appsrc");
   g_object_set(source_.get(), "format", GST_FORMAT_TIME, "block", FALSE, "max-bytes", guint64{0}, nullptr);
   gst_app_src_set_caps(source(), caps);
+  if (rotation != Rotation::kNone) {
+    // An appsrc sends events at once, before its segment; what it is derived from sends them behind that.
+    auto* const base = static_cast<GstElementClass*>(g_type_class_peek_parent(GST_ELEMENT_GET_CLASS(source_.get())));
+    base->send_event(source_.get(), orientation_event(rotation));
+  }
   gst_element_set_state(launched_.pipeline(), GST_STATE_PLAYING);
 }
 

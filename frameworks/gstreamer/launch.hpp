@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/frameworks/gstreamer/gst.hpp>
 #include <tenon/frameworks/gstreamer/pool.hpp>
@@ -94,6 +95,8 @@ class LaunchedSource {
 
   /// The next picture; null at the end. @errors what the elements report; kDeadlineExceeded; kCancelled
   SamplePtr pull(Deadline deadline);
+  /// How the last picture is to be turned, as the stream's tags say.
+  Rotation rotation() const { return rotation_; }
 
  private:
   static bool has_own(const std::string& line) { return line.find("appsink") != std::string::npos; }
@@ -101,6 +104,7 @@ class LaunchedSource {
   detail::Launched launched_;
   Cancelled cancelled_;
   ObjectPtr<GstElement> sink_;
+  Rotation rotation_ = Rotation::kNone;
   bool live_ = false;
 };
 
@@ -108,8 +112,10 @@ class LaunchedSource {
 /// @thread one at a time
 class LaunchedSink {
  public:
-  /// @param caps  The caps of the buffers, by gstreamer::caps(). @errors as LaunchedSource
-  LaunchedSink(const std::string& line, const GstCaps* caps, Cancelled cancelled = {});
+  /// @param caps  The caps of the buffers, by gstreamer::caps(). @param rotation  How their pictures are to be turned: a tag says so to the line.
+  /// @errors as LaunchedSource
+  LaunchedSink(const std::string& line, const GstCaps* caps, Cancelled cancelled = {},
+               Rotation rotation = Rotation::kNone);
 
   /// Gives a buffer to the line, when fewer than four wait there.
   /// @errors what the elements report; kDeadlineExceeded: they take none; kUnavailable: they want no more;

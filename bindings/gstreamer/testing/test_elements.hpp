@@ -40,6 +40,7 @@ struct Seen {
   std::atomic<int> asking{0}, asked{0}, torn{0};  ///< Calls of wanted(): in progress, all; destroyed meanwhile.
   std::atomic<std::uint64_t> address{0};
   std::atomic<bool> is_live{false};
+  std::atomic<Rotation> rotation{Rotation::kNone};  ///< Of the last picture that was recorded.
 };
 inline Seen seen;
 
@@ -175,6 +176,7 @@ class Slow final : public elements::Source, Alive {
   StreamInfo open(Deadline) override {
     if (mode_ == "absent") throw Error(Code::kNotFound, "slow: there is no such camera");
     FrameInfo info{kGray8, 33, 16};
+    if (mode_ == "lying") info.width_px = 64, info.height_px = 32, info.rotation = Rotation::k90;
     picture_ = Frame::allocate(info);
     return {info, 100, mode_ == "live"};
   }
@@ -217,6 +219,7 @@ class Recording final : public elements::Sink, Alive {
     fail("write");
     if (is_interrupted_) throw Error(Code::kCancelled, "recording: interrupted");
     ++seen.frames;
+    seen.rotation = frame.info().rotation;
     if (const auto known = metadata::find(frame))
       seen.detections += static_cast<int>(known->all<metadata::Detection>().size());
   }
@@ -276,7 +279,7 @@ inline void register_all() {
       {"slow",
        "Frames, or none",
        Role::kSource,
-       {{"mode", "How", std::string("file"), false, {}, {}, {"file", "live", "silent", "absent", "damaged"}}}},
+       {{"mode", "How", std::string("file"), false, {}, {}, {"file", "live", "silent", "absent", "damaged", "lying"}}}},
       factory<Slow>());
   register_element({"recording",
                     "Counts",
@@ -302,6 +305,7 @@ inline void load_plugin() {
   seen.asked = seen.torn = 0;
   seen.address = 0;
   seen.is_live = false;
+  seen.rotation = Rotation::kNone;
 }
 
 struct Teardown {

@@ -320,6 +320,40 @@ TEST_F(PipelineCommand, SourcesComeFromAPlaylistAndAFolder) {
          [&] { return text_of(file("err")).find("the playlist \"no.m3u\" cannot be read") != std::string::npos; });
 }
 
+/// A file of the same name as one that runs, one that grows, and one that comes before it in a list: what runs goes on.
+TEST_F(PipelineCommand, SourcesThatRunGoOnWhenOthersCome) {
+  fs::create_directories(folder / "clips");
+  write_clip("clips/b.mp4", 64, 48, 5);
+  write_clip("b.avi", 64, 48, 5);
+  write_clip("c.mp4", 64, 48, 5);
+  write("list.m3u", "clips/b.mp4\n");
+  write(
+      "f.json",
+      R"({"nodes": [{"element": "file", "name": "one", "parameters": {"path": "c.mp4", "loop": true, "realtime": true}}, {"element": "null", "name": "end"}]})");
+  const auto list = [&](const std::string& text) {  // At once, as editors write.
+    write("list.new", text);
+    fs::rename(folder / "list.new", folder / "list.m3u");
+  };
+  for (const bool is_folder : {false, true}) {
+    fs::remove(file("err"));
+    Running tool(folder, std::string("pipeline f.json --json --sources ") + (is_folder ? "clips" : "list.m3u") +
+                             " >out 2>err </dev/null");
+    const auto added = [&](const std::string& name) {
+      return becomes([&] { return text_of(file("err")).find("added the source '" + name + "'") != std::string::npos; });
+    };
+    ASSERT_TRUE(added("b")) << text_of(file("err"));
+    if (is_folder) fs::copy_file(file("b.avi"), folder / "clips/b.avi");
+    if (!is_folder) list("b.avi\nclips/b.mp4\n");
+    EXPECT_TRUE(added("b-2")) << text_of(file("err"));
+    if (is_folder) std::ofstream(file("clips/b.avi"), std::ios::app) << "more";
+    if (is_folder) fs::copy_file(file("c.mp4"), folder / "clips/c.mp4");
+    if (!is_folder) list("c.mp4\nb.avi\nclips/b.mp4\n");
+    EXPECT_TRUE(added("c")) << text_of(file("err"));
+    EXPECT_TRUE(tool.signalled(SIGINT, std::chrono::seconds(60)));
+    EXPECT_THAT(text_of(file("err")), Not(HasSubstr("removed the source")));
+  }
+}
+
 TEST_F(PipelineCommand, ALackOfRoomForSourcesIsToldOnce) {
   write_clip("a.mp4", 64, 48, 3);
   write("list.m3u", "a.mp4\na.mp4\na.mp4\n");

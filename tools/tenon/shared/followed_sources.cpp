@@ -67,11 +67,50 @@ std::string name_of(const std::string& entry) {
   return fs::path(shown).stem().string();
 }
 
-/// Paths with the names that the list gives them; empty: none.
-std::vector<std::pair<std::string, std::string>> lines_of(const std::string& path) {
+/// A path, and the name that the list gives it; empty: none.
+using Entry = std::pair<std::string, std::string>;
+
+/// Names of sources. An entry keeps its name as long as it is listed, whatever others come before it: a source that is called otherwise
+/// would be taken out and begin again.
+class EntryNames {
+ public:
+  /// @return a name for each entry
+  std::vector<std::string> of(const std::vector<Entry>& entries) {
+    std::map<Entry, int> times;
+    std::vector<Key> keys;
+    for (const Entry& entry : entries) keys.push_back({entry, times[entry]++});
+    std::map<Key, std::string> now;
+    std::set<std::string> taken;
+    for (const Key& key : keys) {
+      const auto known = names_.find(key);
+      if (known == names_.end()) continue;
+      now.insert(*known);
+      taken.insert(known->second);
+    }
+    std::vector<std::string> all;
+    for (const Key& key : keys) {
+      std::string& name = now[key];
+      const auto& [path, title] = key.first;
+      const std::string wished = title.empty() ? name_of(path) : title;
+      for (int number = 1; name.empty(); ++number) {
+        const std::string one = number == 1 ? wished : wished + "-" + std::to_string(number);
+        if (taken.insert(one).second) name = one;
+      }
+      all.push_back(name);
+    }
+    names_ = std::move(now);
+    return all;
+  }
+
+ private:
+  using Key = std::pair<Entry, int>;  ///< The same entry may be listed several times.
+  std::map<Key, std::string> names_;
+};
+
+std::vector<Entry> lines_of(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error(Code::kNotFound, "the playlist \"" + path + "\" cannot be read");
-  std::vector<std::pair<std::string, std::string>> all;
+  std::vector<Entry> all;
   std::string title;
   for (std::string line; std::getline(file, line);) {
     line.erase(line.find_last_not_of(" \t\r") + 1);
@@ -92,13 +131,14 @@ std::vector<std::pair<std::string, std::string>> lines_of(const std::string& pat
   return all;
 }
 
-/// The files of a folder whose size has not changed since the last look.
+/// The files of a folder whose size did not change between two looks. One that has been listed stays it as long as it is there: it may grow.
 class WatchedFolder {
  public:
   explicit WatchedFolder(std::string path) : path_(std::move(path)) {}
-  std::vector<std::pair<std::string, std::string>> look() {
-    std::vector<std::pair<std::string, std::string>> all;
+  std::vector<Entry> look() {
+    std::vector<Entry> all;
     std::map<std::string, std::uintmax_t> sizes;
+    std::set<std::string> listed;
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
       const std::string name = entry.path().filename().string();
@@ -108,10 +148,13 @@ class WatchedFolder {
       const std::uintmax_t size = entry.file_size(error);
       if (error || size == 0) continue;
       sizes[name] = size;
-      if (const auto before = sizes_.find(name); before != sizes_.end() && before->second == size)
-        all.emplace_back(entry.path().string(), "");
+      const auto before = sizes_.find(name);
+      if (listed_.count(name) == 0 && (before == sizes_.end() || before->second != size)) continue;
+      listed.insert(name);
+      all.emplace_back(entry.path().string(), "");
     }
     sizes_ = std::move(sizes);
+    listed_ = std::move(listed);
     std::sort(all.begin(), all.end());
     return all;
   }
@@ -119,6 +162,7 @@ class WatchedFolder {
  private:
   const std::string path_;
   std::map<std::string, std::uintmax_t> sizes_;
+  std::set<std::string> listed_;
 };
 
 }  // namespace
@@ -152,16 +196,15 @@ ReadSources sources_of_list(const std::string& path, const PipelineSpec& planned
   const NodeSpec model = *std::find_if(nodes.begin(), nodes.end(), is_source_node);
   std::error_code error;
   const auto folder = fs::is_directory(path, error) ? std::make_shared<WatchedFolder>(path) : nullptr;
-  return [path, model, folder] {
+  return [path, model, folder, names = std::make_shared<EntryNames>()] {
     std::map<std::string, WantedSource> wanted;
-    for (const auto& [entry, title] : folder ? folder->look() : lines_of(path)) {
+    const std::vector<Entry> entries = folder ? folder->look() : lines_of(path);
+    const std::vector<std::string> called = names->of(entries);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
       WantedSource one{model, model.name};
-      one.node.parameters["path"] = entry;
-      const std::string name = title.empty() ? name_of(entry) : title;
-      one.node.name = name;
-      for (int number = 2; wanted.count(one.node.name) != 0; ++number)
-        one.node.name = name + "-" + std::to_string(number);
-      wanted[one.node.name] = std::move(one);
+      one.node.parameters["path"] = entries[i].first;
+      one.node.name = called[i];
+      wanted[called[i]] = std::move(one);
     }
     return wanted;
   };

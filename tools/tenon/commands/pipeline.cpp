@@ -163,11 +163,14 @@ std::optional<int> metrics_port(const std::string& text) {
   return std::stoi(text);
 }
 
-/// Whether a node writes its results to standard output, which the tool then leaves to it.
+/// Whether a node writes its results to standard output, which the tool then leaves to it: lines that go into no file, and to no broker.
 bool uses_stdout(const PipelineSpec& spec) {
   return std::any_of(spec.nodes.begin(), spec.nodes.end(), [](const elements::NodeSpec& node) {
-    const auto path = node.parameters.find("path");
-    return node.element == "json" && (path == node.parameters.end() || path->second == "-");
+    const auto method = node.parameters.find("method");
+    const bool writes_lines = node.element == "json" || (node.element == "publish" &&
+                                                         (method == node.parameters.end() || method->second == "file"));
+    return writes_lines &&
+           elements::element_files(description_of(node), node.parameters, {node.name, nullptr}).written.empty();
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include <tenon/elements/pipeline_schema.hpp>
@@ -272,6 +273,29 @@ TEST_F(PipelineCommand, TheExamplesRun) {
       tool("pipeline -q '" + from_environment("TENON_SOURCE_DIR") + "/examples/pipelines/tensors.json'");
   EXPECT_EQ(std::count(tensors.out.begin(), tensors.out.end(), '\n'), 10) << "only results go to standard output";
   EXPECT_THAT(tensors.err, HasSubstr("copied/frame"));
+}
+
+TEST_F(PipelineCommand, ResultsOnStandardOutputAreAlone) {
+  const std::string begin =
+      R"({"nodes": [{"element": "test", "parameters": {"frames": 3, "width": 64, "height": 48}}, )";
+  for (const char* const end :
+       {R"({"element": "json"}]})", R"({"element": "json", "parameters": {"path": "-"}}]})",
+        R"({"element": "publish"}, {"element": "null"}]})",
+        R"({"element": "publish", "parameters": {"path": "l.jsonl", "options": "path=-"}}, {"element": "null"}]})"}) {
+    write("lines.json", begin + end);
+    for (const char* const options : {"", "-q", "--json"}) {
+      const Outcome done = tool(std::string("pipeline lines.json ") + options);
+      ASSERT_EQ(done.status, 0) << done.err;
+      std::istringstream lines(done.out);
+      int count = 0;
+      for (std::string line; std::getline(lines, line); ++count) EXPECT_TRUE(json::accept(line)) << end << ": " << line;
+      EXPECT_EQ(count, 3) << end << options;
+      EXPECT_THAT(done.err, HasSubstr("frames")) << "the report";
+    }
+  }
+  // Lines in a file leave standard output to the report.
+  write("lines.json", begin + R"({"element": "publish", "parameters": {"path": "l.jsonl"}}, {"element": "null"}]})");
+  EXPECT_THAT(tool("pipeline lines.json").out, HasSubstr("copied/frame"));
 }
 
 TEST_F(PipelineCommand, TheReportIsAPageOfOneFile) {

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -209,14 +210,18 @@ class Watchers {
     live_.update(*watch_.latest());
     if (metrics_file_.empty() || Clock::now() < next_metrics_) return;
     next_metrics_ = Clock::now() + std::chrono::seconds(1);
-    write_metrics(metrics_file_, *watch_.latest());
+    write_metrics_file();
   }
 
   std::shared_ptr<const PipelineReport> finish() {
     live_.clear();
     watch_.finish(Interrupt::requested());
-    if (!metrics_file_.empty()) write_metrics(metrics_file_, *watch_.latest());
+    if (!metrics_file_.empty()) write_metrics_file();
     return watch_.latest();
+  }
+  /// After finish(). @errors what kept the last metrics out of their file
+  void check_metrics() const {
+    if (metrics_failure_) std::rethrow_exception(metrics_failure_);
   }
 
   std::size_t told() const { return told_; }
@@ -233,12 +238,24 @@ class Watchers {
     while (told_ < failures.size()) tell(failures[told_++]);
   }
 
+  /// A full disk ends no pipeline that it only shows: that is told once, and the file is written again when there is room.
+  void write_metrics_file() {
+    try {
+      write_metrics(metrics_file_, *watch_.latest());
+      metrics_failure_ = nullptr;
+    } catch (const Error& error) {
+      if (!metrics_failure_) say(error.what());
+      metrics_failure_ = std::current_exception();
+    }
+  }
+
   PipelineWatch watch_;
   LiveText live_;
   const bool tells_failures_;
   std::size_t told_ = 0;
   std::optional<WebServer> web_, metrics_;  // Declared after what they show, so that they end first.
   std::string metrics_file_;
+  std::exception_ptr metrics_failure_;
   Deadline next_metrics_{};
 };
 
@@ -299,6 +316,7 @@ void run(const PipelineOptions& options) {
     trace_file.commit();
   }
   report_failures(*report, watchers.told());
+  watchers.check_metrics();
   if (!is_whole) {
     const std::string text = fmt::format(
         "what was in flight did not end within {} s of the stop and was dropped: files that were being written end "

@@ -51,6 +51,20 @@ class RunningPipeline : public ToolTest {
   std::string err() const { return text_of(folder.string() + ".err"); }
 };
 
+TEST_F(RunningPipeline, GoesOnWhereItsMetricsCannotBeWritten) {
+  fs::create_directories(folder / "metrics");
+  Running tool(folder, "pipeline live.json --json --metrics metrics/m.txt" + to_files());
+  ASSERT_TRUE(becomes([&] { return fs::exists(file("metrics/m.txt")); }));
+  fs::remove_all(file("metrics"));
+  EXPECT_TRUE(becomes([&] { return err().find("m.txt") != std::string::npos; })) << err();
+  fs::create_directories(folder / "metrics");
+  EXPECT_TRUE(becomes([&] { return fs::exists(file("metrics/m.txt")); }));
+  ASSERT_TRUE(tool.signalled(SIGINT, 60s));
+  ASSERT_TRUE(WIFEXITED(tool.status()));
+  EXPECT_EQ(WEXITSTATUS(tool.status()), 130);
+  EXPECT_GT(json::parse(out()).at("nodes").at(0).at("frames_out"), 0);
+}
+
 TEST_F(RunningPipeline, CtrlCEndsItWithItsReport) {
   write("live.json", R"({"nodes": [{"element": "test", "parameters": {"live": true}},
                                    {"element": "write", "parameters": {"path": "out.mp4"}}]})");

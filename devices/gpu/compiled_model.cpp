@@ -154,6 +154,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   } else {
     if (config_.tuning_ms > 0) tune();
     static_subgraph_ = whole_subgraph(make_plan(prepared_, true, {}));
+    if (static_subgraph_->plan->launches.size() < LaunchTrial::kLeastKernels) launches_.end();
     plan_surfaces();
   }
   table_.add_constant(model_name, source_->get_friendly_name());

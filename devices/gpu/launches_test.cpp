@@ -188,6 +188,13 @@ TEST_F(Gpu, ByDefaultTheFirstInferencesTryTheWays) {
   EXPECT_THAT(answer(request, 2), Each(22.0f));
 }
 
+TEST_F(Gpu, ModelsOfFewKernelsHaveNothingToTry) {
+  if (std::getenv("TENON_GPU_TWIN")) GTEST_SKIP() << "here the twin is not tried but taken";
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
+  const auto model = std::make_shared<Model>(make_node("Relu", 1, {x})->outputs(), ParameterVector{x}, "one kernel");
+  EXPECT_EQ(core.compile_model(model, "GPU").get_property(gpu::launches), gpu::launch::singly);
+}
+
 TEST_F(Gpu, NoWayOfLaunchingWaitsOrAllocates) {
   for (const std::string& way : ways()) {
     ClContext context(core, app.queue);

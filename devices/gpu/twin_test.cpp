@@ -331,6 +331,36 @@ TEST_F(Twin, WhatTheTwinDoesNotHaveRunsOnOpenCl) {
   EXPECT_EQ(refused(request.ledger()), 0u);
 }
 
+/// CUDA counts no more than 65,535 groups along the second and the third axis, OpenCL does.
+TEST_F(Twin, MoreGroupsThanItCountsRunOnOpenCl) {
+  const Shape shape{65537, 2, 8};
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(shape));
+  Output<Node> y = x;
+  for (int i = 0; i < 5; ++i) {
+    y = make_node("MatMul", 0, {y, x}, {{"transpose_b", true}})->output(0);
+    y = make_node("MatMul", 0, {y, x}, {})->output(0);
+    y = make_node("Softmax", 8, {y}, {{"axis", std::int64_t{2}}})->output(0);
+  }
+  const auto model = std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "groups");
+  Tensor values(element::f32, shape);
+  for (std::size_t i = 0; i < values.element_count(); ++i) values.data<float>()[i] = static_cast<float>(i % 13) * 0.1f;
+  std::vector<std::vector<float>> answers;
+  for (const char* way : {gpu::launch::singly, gpu::launch::cuda_graph, gpu::launch::automatic}) {
+    auto compiled = core.compile_model(model, "GPU", gpu::launches(way));
+    auto request = compiled.create_infer_request();
+    request.set_input_tensor(values);
+    request.infer();
+    const Tensor result = request.get_output_tensor();
+    answers.emplace_back(result.data<float>(), result.data<float>() + result.element_count());
+    EXPECT_EQ(answers.back(), answers.front()) << way;
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto chosen = [&] { return compiled.get_property(gpu::launches.name()).as<std::string>(); };
+    while (chosen() == gpu::launch::automatic && std::chrono::steady_clock::now() < late) request.infer();
+    EXPECT_NE(chosen(), gpu::launch::automatic) << "the twin's turn never ends";
+    EXPECT_EQ(graphs_of(request.ledger()).first, 0u) << way;
+  }
+}
+
 TEST_F(Twin, RemoteTensorsOfTheContextAreTheTwinsToo) {
   auto compiled = compile(steps_model());
   auto request = compiled.create_infer_request();

@@ -540,5 +540,32 @@ TEST_F(GpuTiles, LinesOfEachChannelByItself) {
         }
 }
 
+/// Some devices count no more than 65,535 groups along the second and the third axis.
+TEST_F(GpuTiles, MoreGroupsThanDevicesCount) {
+  const std::size_t many = 65537;
+  const auto left = parameter({many, 4, 8}), right = parameter({many, 8, 3}), rows = parameter({many, 1, 8});
+  const auto judge_f16 = [](const OutputVector& results, const ParameterVector& parameters) {
+    judge(results, parameters, {}, 1e-2, {hint::inference_precision(element::f16)});
+  };
+  const Attributes flags{{"transpose_a", false}, {"transpose_b", false}};
+  judge_f16({outputs("MatMul", 1, {left, right}, flags)[0]}, {left, right});
+  judge_f16({outputs("MatMul", 1, {rows, right}, flags)[0]}, {rows, right});
+  const auto pictures = parameter({many, 8, 3, 2});
+  judge_f16({relu(convolution(pictures, 8, 16, {2, 1}))}, {pictures});
+  const auto channels = parameter({1, many, 4, 4});
+  judge_f16({outputs("MaxPool", 1, {channels},
+                     {{"kernel", Ints{2, 2}},
+                      {"strides", Ints{2, 2}},
+                      {"pads_begin", Ints{0, 0}},
+                      {"pads_end", Ints{0, 0}},
+                      {"rounding_type", "floor"},
+                      {"auto_pad", "explicit"}})[0]},
+            {channels});
+  const auto query = parameter({many, 1, 3, 16}), keys = parameter({many, 1, 5, 16}),
+             values = parameter({many, 1, 5, 16});
+  judge_f16({outputs("ScaledDotProductAttention", 13, {query, keys, values}, {{"causal", false}})[0]},
+            {query, keys, values});
+}
+
 }  // namespace tiles_test
 }  // namespace tenon

@@ -204,6 +204,7 @@ void Execution::take_twin(std::size_t index) {
       for (local = axis == 0 ? std::min<std::size_t>(global, 128) : 1; global % local != 0;) --local;
     twin.local[axis] = static_cast<std::uint32_t>(local);
     twin.groups[axis] = static_cast<std::uint32_t>(global / local);
+    if (axis > 0 && global / local > kMaxTwinGroups) twin.function = nullptr;
   }
 }
 

@@ -82,6 +82,8 @@ class Execution {
   void enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way, std::vector<client::Handle<cl_event>>* events);
   /// Whether the device's twin has all kernels by now, and all memory that is bound.
   bool has_twin();
+  /// Whether the twin has come, and has not all of the plan's kernels, or has no such launches. @pre has_twin() was asked.
+  bool refuses_twin() const { return twins_kernels_ == TwinsKernels::kRefused; }
   /// What the twin runs. Valid until the next change. @pre has_twin().
   TwinWork twin_work();
 

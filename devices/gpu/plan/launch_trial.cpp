@@ -42,6 +42,12 @@ void LaunchTrial::note(LaunchWay way, std::size_t kernels, std::chrono::nanoseco
   decide();
 }
 
+void LaunchTrial::end() {
+  const std::lock_guard lock(mutex_);
+  tried_.erase(tried_.begin() + 1, tried_.end());
+  decide();
+}
+
 void LaunchTrial::drop(LaunchWay way) {
   const std::lock_guard lock(mutex_);
   if (tried_.size() > 1) std::erase_if(tried_, [&](const Tried& tried) { return tried.way == way; });

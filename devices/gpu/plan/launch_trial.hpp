@@ -36,7 +36,9 @@ class LaunchTrial {
   LaunchWay way() const;
   /// One inference of this many kernels. @param host  The host's time for enqueueing it. @param whole  The time until it was over.
   void note(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds host, std::chrono::nanoseconds whole);
-  /// The driver failed on this way: it is not taken again, unless it is the only one.
+  /// There is nothing to gain: the first way is taken.
+  void end();
+  /// This way failed, or can run no plan of the model's: it is not taken again, unless it is the only one.
   void drop(LaunchWay way);
 
  private:

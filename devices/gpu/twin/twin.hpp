@@ -23,6 +23,9 @@ using TwinAddress = std::uint64_t;
 /// A kernel's function. It keeps its module, since plans and graphs that have it may outlive the program.
 using TwinFunction = std::shared_ptr<const void>;
 
+/// More work-groups than these along the second or the third axis are not for a twin: CUDA counts no more there.
+constexpr std::size_t kMaxTwinGroups = 65535;
+
 /// A kernel over work-groups, with its arguments: addresses and numbers, each in 8 bytes, the low ones first.
 struct TwinLaunch {
   TwinFunction function;

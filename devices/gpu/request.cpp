@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request on the GPU: bindings, and inferences that are enqueued whole.
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -13,6 +11,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/compiled_model.hpp>
 #include <tenon/devices/gpu/look_ahead.hpp>
+#include <tenon/devices/gpu/plan/tried_inference.hpp>
 #include <tenon/devices/gpu/request/binding.hpp>
 #include <tenon/devices/gpu/request/completion.hpp>
 #include <tenon/devices/gpu/request/queue.hpp>
@@ -42,13 +41,6 @@ EdgeId counted_edge() {
   return edge;
 }
 
-/// The processor time of this thread: on a busy machine, wall time says little.
-std::chrono::nanoseconds time_of_thread() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
 /// Each has a plan of its own, and so has each iteration of a loop that its body ends.
 constexpr std::size_t kMostSubgraphs = 1024;
 
@@ -57,6 +49,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   explicit Request(std::shared_ptr<CompiledModel> owner)
       : owner_(std::move(owner)),
         queue_(*owner_->gpu(), owner_->config()),
+        tried_(owner_->launches()),
         inputs_(owner_->ports().inputs.size()),
         outputs_(owner_->ports().outputs.size()),
         states_(*owner_),
@@ -96,7 +89,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       wait_here(*end);
       if (blocks) inference.ledger().book_wait(host_wait(), Clock::now() - begin);
       if (is_twins_) end_twins();
-      end_trial();
+      tried_.end(std::chrono::steady_clock::now() - begin_);
     } catch (const Error&) {
       const std::exception_ptr error = failure(std::current_exception());
       let_run_out();
@@ -163,7 +156,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// @return the event of the last command.
   Ref<Timeline> enqueue_all(Inference& inference) {
     ran_ = is_twins_ = are_inputs_in_ = false;
-    trial_.kernels = 0;
+    tried_.begin();
     begin_ = std::chrono::steady_clock::now();
     spent_.clear();
     try {
@@ -243,8 +236,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool replay(Part& part, Inference& inference) {
     if (Trace::is_open()) Trace::record("find", "gpu", begin_, Clock::now());
     const TraceSpan span("replay", "gpu");
-    const bool is_tried = !owner_->launches().is_over();
-    const std::chrono::nanoseconds begin = is_tried ? time_of_thread() : std::chrono::nanoseconds{};
+    tried_.before_enqueue();
     for (const TimelinePoint& point : waits_)
       if (point.state() == PointState::kFailed) point.wait();
     try {
@@ -263,7 +255,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       owner_->launches().drop(LaunchWay::kGraph);
       return false;
     }
-    note_trial(LaunchWay::kGraph, part.plan().launches.size(), begin);
+    tried_.enqueued(LaunchWay::kGraph, part.plan().launches.size());
     return true;
   }
   /// By the way of the model's, or by the one whose turn it is to be tried.
@@ -276,11 +268,13 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
       return part.execution->enqueue(queue_.get(), queue_.is_in_order(), way, events);
     }
+    // The plan of static shapes is the only one: the twin's turn would not end.
+    if (part.execution->refuses_twin() && !owner_->is_open()) launches.drop(LaunchWay::kGraph);
     LaunchWay way = launches.way();  // Once: another request may be the next one whose turn it is.
     // What the twin cannot run counts for no way.
     if (kernels < LaunchTrial::kLeastKernels || way == LaunchWay::kGraph)
       return part.execution->enqueue(queue_.get(), queue_.is_in_order(), LaunchWay::kSingly, events);
-    const std::chrono::nanoseconds begin = time_of_thread();
+    tried_.before_enqueue();
     try {
       if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
     } catch (const Error&) {  // Recording was only tried; launches one by one still work.
@@ -288,17 +282,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       way = LaunchWay::kSingly;
     }
     part.execution->enqueue(queue_.get(), queue_.is_in_order(), way, events);
-    note_trial(way, kernels, begin);
-  }
-  /// That the kernels were enqueued. @param begin  As time_of_thread() was before.
-  void note_trial(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds begin) {
-    if (!owner_->launches().is_over()) trial_ = {way, kernels, time_of_thread() - begin};
-  }
-  /// That the inference is over.
-  void end_trial() noexcept {
-    if (trial_.kernels > 0)
-      owner_->launches().note(trial_.way, trial_.kernels, trial_.host, std::chrono::steady_clock::now() - begin_);
-    trial_.kernels = 0;
+    tried_.enqueued(way, kernels);
   }
 
   /// The subgraphs for these inputs one after the other; between them the host waits, and reads what decides the next.
@@ -546,7 +530,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   void ended(std::exception_ptr error) noexcept override {
     try {
       if (!error && is_twins_) end_twins();
-      if (!error) end_trial();
+      if (!error) tried_.end(std::chrono::steady_clock::now() - begin_);
     } catch (...) {
       error = std::current_exception();
     }
@@ -579,12 +563,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool is_twins_ = false;       ///< The twin runs the inference.
   bool are_inputs_in_ = false;  ///< OpenCL was told to move the inputs.
   std::unique_ptr<TwinQueue> twin_queue_;
-  /// What is to be noted of the inference, as long as ways are tried.
-  struct {
-    LaunchWay way = LaunchWay::kSingly;
-    std::size_t kernels = 0;  ///< 0: nothing.
-    std::chrono::nanoseconds host{};
-  } trial_;
+  TriedInference tried_;
   std::chrono::steady_clock::time_point begin_;
   Clock::duration usual_{};       ///< What the inference before took.
   bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.

@@ -97,6 +97,39 @@ TEST(OnnxForms, SparseTensorsAreCheckedBeforeTheyAreWrittenOut) {
   EXPECT_EQ(sparse({INT64_MAX, INT64_MAX}, {1, 5}).error().code(), Code::kInvalidArgument);
 }
 
+TEST(OnnxForms, InputsOfTooFewAxesAreRefused) {
+  using Inputs = std::vector<std::vector<std::int64_t>>;
+  const auto error = [](const std::string& type, const std::string& domain, const Inputs& shapes,
+                        int numbers = schema::TensorProto::FLOAT) {
+    Builder b(23);
+    auto& set = *b.model.add_opset_import();
+    set.set_domain("com.microsoft");
+    set.set_version(1);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      names.push_back("x" + std::to_string(i));
+      b.input(names.back(), shapes[i], numbers);
+    }
+    b.output("y");
+    auto& node = b.node(type, names, {"y"}, "short");
+    node.set_domain(domain);
+    auto& heads = *node.add_attribute();
+    heads.set_name("num_heads");
+    heads.set_type(schema::AttributeProto::INT);
+    heads.set_i(2);
+    return b.error();
+  };
+  const Error errors[] = {error("RotaryEmbedding", "", {{1, 3, 8}, {}, {}, {1, 3}}),
+                          error("MultiHeadAttention", "com.microsoft", {{1, 3, 8}, {1, 3, 8}, {1, 3, 8}, {}}),
+                          error("Attention", "com.microsoft", {{1, 3, 8}, {8}}),
+                          // Nothing tells whether there is one zero point, or one for each filter.
+                          error("ConvInteger", "", {{1, 3, 8}, {}, {}, {-1}}, schema::TensorProto::UINT8)};
+  for (const Error& each : errors) {
+    EXPECT_EQ(each.code(), Code::kInvalidArgument) << each.what();
+    EXPECT_THAT(each.what(), HasSubstr("short"));
+  }
+}
+
 TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
   Builder cropped(18);
   cropped.input("x", {1, 1, 8, 8}).output("y");

@@ -20,7 +20,7 @@ namespace {
 
 using Ranks = std::set<std::int64_t>;
 
-/// Where nothing tells: no operation of the standard has more axes.
+/// Where nothing tells; few models have more axes.
 const Ranks kAnyRank{0, 1, 2, 3, 4, 5, 6};
 
 bool lacks_rank(const Out& value) { return value && value.get_partial_shape().rank().is_dynamic(); }

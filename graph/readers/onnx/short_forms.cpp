@@ -100,6 +100,12 @@ Out rank_of(const Out& x) {
   return squeeze(shape_of(shape_of(x)), {0});
 }
 
+Dimension dimension_of(const Out& x, std::int64_t axis) {
+  const PartialShape& shape = x.get_partial_shape();
+  if (shape.rank().is_dynamic()) return Dimension::dynamic();
+  return shape[static_cast<std::size_t>(normalized_axis(axis, shape.rank().get_length()))];
+}
+
 Out extent_of(const Out& x, std::int64_t axis) {
   return op("Gather", 8, {shape_of(x), int_scalar(axis), int_scalar(0)}, {{"batch_dims", 0}});
 }

@@ -190,6 +190,8 @@ Out broadcast_to(const Out& x, const Out& shape);
 Out shape_of(const Out& x);
 /// i64 scalar: the number of axes; a Constant if known.
 Out rank_of(const Out& x);
+/// One extent as far as it is known; negative axes count from the end. @errors kInvalidArgument: there is no such axis.
+Dimension dimension_of(const Out& x, std::int64_t axis);
 /// i64 scalar: one extent.
 Out extent_of(const Out& x, std::int64_t axis);
 /// i64 [1]: the product of the extents [begin, end).

@@ -35,8 +35,8 @@ Out lengthened(const Out& mask, const Out& extent, double value) {
 
 Out with_length(const NodeContext& node, std::size_t index, const Out& keys, double value) {
   const Out& mask = node.input(index);
-  const Dimension have = mask.get_partial_shape()[static_cast<std::size_t>(node.rank(index)) - 1];
-  const Dimension want = keys.get_partial_shape()[2];
+  const Dimension have = dimension_of(mask, -1);
+  const Dimension want = dimension_of(keys, 2);
   if (have.is_static() && want.is_static() && have == want) return mask;
   return lengthened(mask, extent_of(keys, 2), value);
 }
@@ -129,9 +129,8 @@ Out waves_at(const Out& table, const Out& positions, ElementType type) {
 
 /// How many numbers of a head a table of cosines turns, if its width is known.
 std::optional<std::int64_t> rotated_by(const Out& table) {
-  const PartialShape& shape = table.get_partial_shape();
-  if (shape.rank().is_dynamic() || shape[shape.size() - 1].is_dynamic()) return std::nullopt;
-  return 2 * shape[shape.size() - 1].get_length();
+  const Dimension width = dimension_of(table, -1);
+  return width.is_static() ? std::optional(2 * width.get_length()) : std::nullopt;
 }
 
 OutputVector rotary(const NodeContext& node, const Out& cosine, const Out& sine, const Out& positions) {
@@ -146,7 +145,7 @@ OutputVector rotary(const NodeContext& node, const Out& cosine, const Out& sine,
   if (asked > 0) rotated = asked;
   std::int64_t heads = node.get_int("num_heads", 0);
   if (rank == 3 && heads == 0) {
-    const Dimension width = x.get_partial_shape()[2];
+    const Dimension width = dimension_of(x, 2);
     if (width.is_dynamic() || !rotated || *rotated < 1)
       fail("num_heads is missing, and the width of input 0 or of the tables is unknown");
     heads = width.get_length() / *rotated;
@@ -266,7 +265,7 @@ void add_padding(const NodeContext& node, std::size_t index, ScoreMask& mask, co
   const Out& given = node.input(index);
   Out counts;
   if (rank == 1) {
-    const Dimension count = given.get_partial_shape()[0], sequences = batch.get_partial_shape()[0];
+    const Dimension count = dimension_of(given, 0), sequences = dimension_of(batch, 0);
     if (count.is_static() && sequences.is_static() && count != sequences && count != sequences * Dimension(2))
       unimplemented("input " + std::to_string(index) + " is a mask of shape " + given.get_partial_shape().to_string() +
                     " for a batch of " + sequences.to_string() +
@@ -328,10 +327,9 @@ OutputVector multi_head_attention(const NodeContext& node) {
   };
   Out biases[3];
   if (node.has_input(3)) {
-    const Dimension all = node.input(3).get_partial_shape()[0];
+    const Dimension all = dimension_of(node.input(3), 0);
     if (all.is_dynamic()) unimplemented("a bias whose width is known only when the model runs is not written out");
-    const Dimension value_width =
-        node.has_input(2) && node.rank(2) == 3 ? node.input(2).get_partial_shape()[2] : Dimension();
+    const Dimension value_width = node.has_input(2) && node.rank(2) == 3 ? dimension_of(node.input(2), 2) : Dimension();
     const std::int64_t last = value_width.is_static() ? value_width.get_length() : all.get_length() / 3;
     const std::int64_t each = (all.get_length() - last) / 2;
     const OutputVector parts = ops("VariadicSplit", 1, {node.input(3), int_scalar(0), ints({each, each, last})});
@@ -380,7 +378,7 @@ OutputVector attend_to_product(const NodeContext& node, const Out& all, Attentio
   const std::int64_t heads = heads_of(node, "num_heads");
   Ints widths = node.get_ints("qkv_hidden_sizes", Ints{});
   if (widths.empty()) {
-    const Dimension width = node.input(1).get_partial_shape()[1];
+    const Dimension width = dimension_of(node.input(1), 1);
     if (width.is_dynamic() || width.get_length() % 3 != 0)
       fail("weights of shape " + node.input(1).get_partial_shape().to_string() + " do not divide into three parts");
     widths = Ints(3, width.get_length() / 3);

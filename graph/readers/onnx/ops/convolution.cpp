@@ -134,7 +134,7 @@ Out centred(const NodeContext& node, std::size_t index, std::size_t zero_point, 
   if (is_single) return sub(x, reshape(zero, Ints{}));
   if (!per_output_channel) return sub(x, per_channel(zero, x));
   Ints axes(static_cast<std::size_t>(node.rank(index)), 1);
-  axes[0] = -1;
+  axes[static_cast<std::size_t>(normalized_axis(0, node.rank(index)))] = -1;
   return sub(x, reshape(zero, axes));
 }
 

@@ -88,7 +88,7 @@ Out advance(Step& step, const Out& scale) {
 OutputVector over_positions(const Step& all, const Out& scale) {
   const std::vector<Out Step::*> parts = {&Step::q, &Step::k, &Step::v, &Step::decay, &Step::beta};
   const auto first = [](const Out& x) { return squeeze(x, {1}); };
-  if (const Dimension positions = all.q.get_partial_shape()[1]; positions.is_static() && positions.get_length() == 1) {
+  if (const Dimension positions = dimension_of(all.q, 1); positions.is_static() && positions.get_length() == 1) {
     Step step{all.state, {}, {}, {}, {}, {}};
     for (const auto part : parts)
       if (all.*part) step.*part = first(all.*part);

@@ -189,11 +189,10 @@ OutputVector gather_block_quantized(const NodeContext& node) {
     return bits == 8 ? convert(taken, type) : unpacked(taken, taken_rank, is_signed, type);
   };
   const std::int64_t made = rank + node.rank(1) - 1;
-  const PartialShape& scales = node.input(2).get_partial_shape();
-  const Dimension blocks = scales.rank().is_static() ? scales[scales.size() - 1] : Dimension::dynamic();
+  const Dimension blocks = dimension_of(node.input(2), -1);
   if (blocks.is_dynamic()) unimplemented("scales whose shape is known only when the model runs are not written out");
   const Out codes = rows(0);
-  const Dimension width = codes.get_partial_shape()[static_cast<std::size_t>(made - 1)];
+  const Dimension width = dimension_of(codes, -1);
   if (width.is_dynamic() || block < 1 || width.get_length() != blocks.get_length() * block)
     unimplemented("rows of " + width.to_string() + " numbers in " + blocks.to_string() + " blocks of " +
                   std::to_string(block) + "; written out are whole blocks");

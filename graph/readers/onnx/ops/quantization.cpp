@@ -14,8 +14,11 @@ Out spread(const NodeContext& node, const Out& values, const Out& x) {
   const PartialShape& shape = values.get_partial_shape();
   if (shape.rank() == Rank(0) || (shape.is_static() && element_count(shape.to_shape()) == 1))
     return reshape(values, Ints{});
-  const std::int64_t rank = node.rank(0), axis = normalized_axis(node.get_int("axis", 1), rank);
-  if (const std::int64_t block = node.get_int("block_size", 0); block > 0) {
+  const std::int64_t rank = node.rank(0), block = node.get_int("block_size", 0);
+  // How many values there are may be unknown, and one alone has no axis.
+  if (rank < 2 && block <= 0) return reshape(values, Ints(static_cast<std::size_t>(rank), -1));
+  const std::int64_t axis = normalized_axis(node.get_int("axis", 1), rank);
+  if (block > 0) {
     // Each value repeats `block` times along the axis; a shorter last block is cut.
     Ints tiles(static_cast<std::size_t>(rank) + 1, 1);
     tiles[static_cast<std::size_t>(axis) + 1] = block;

@@ -83,7 +83,7 @@ Out real_inverse(const Out& x, const Out& length) {
 Out along_second_to_last(const NodeContext& node, const Out& x) {
   const std::int64_t rank = node.rank(0);
   if (node.get_int("inverse", 0) != 0 && node.get_int("onesided", 0) != 0) {
-    const Dimension components = node.input(0).get_partial_shape()[static_cast<std::size_t>(rank - 1)];
+    const Dimension components = dimension_of(node.input(0), -1);
     if (components.is_static() && components != Dimension(2))
       fail("the last extent is " + components.to_string() + ", expected 2 (complex)");
     const Out twice = mul(sub(extent_of(x, rank - 2), int_scalar(1)), int_scalar(2));
@@ -91,8 +91,8 @@ Out along_second_to_last(const NodeContext& node, const Out& x) {
   }
   const Out length =
       node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : extent_of(x, rank - 2);
-  return transform(x, node.input(0).get_partial_shape()[static_cast<std::size_t>(rank - 1)], length,
-                   node.get_int("inverse", 0) != 0, node.get_int("onesided", 0) != 0);
+  return transform(x, dimension_of(node.input(0), -1), length, node.get_int("inverse", 0) != 0,
+                   node.get_int("onesided", 0) != 0);
 }
 
 // Swaps the axis with the second-to-last, and back, by an order that is computed.
@@ -146,7 +146,7 @@ OutputVector stft(const NodeContext& node) {
   Out framed =
       op("Gather", 8, {signal, positions, int_scalar(1)}, {{"batch_dims", 0}});  // [batch, frames, length, 1 or 2]
   if (node.has_input(2)) framed = precise(mul(framed, reshape(convert(node.input(2), type), Ints{-1, 1})));
-  return {transform(framed, signal.get_partial_shape()[2], length, false, node.get_int("onesided", 1) != 0)};
+  return {transform(framed, dimension_of(signal, 2), length, false, node.get_int("onesided", 1) != 0)};
 }
 
 }  // namespace

@@ -179,6 +179,8 @@ def main():
     parser.add_argument("--only", action="append", default=[], help="a program's name; may stand several times")
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("build/npu_conformance"), help="where what they said is kept")
     arguments = parser.parse_args()
+    if arguments.write and arguments.only:
+        parser.error("--write replaces the whole table, so all programs have to run: leave --only away")
     arguments.logs.mkdir(parents=True, exist_ok=True)
     found, names = programs(arguments.tests.resolve(), arguments.only)
     if not names:

@@ -248,7 +248,11 @@ void InferRequest::set_callback(std::function<void(std::exception_ptr)> callback
   guarded([&] {
     if (!callback) return checked().request.set_callback({});
     checked().request.set_callback(
-        [callback = std::move(callback)](std::exception_ptr error) { callback(detail::translated(error)); });
+        [callback = std::move(callback), weak = std::weak_ptr(_impl)](std::exception_ptr error) {
+          // Tensors that the program has show the results here, before wait().
+          if (const auto impl = error ? nullptr : weak.lock()) impl->give_shapes();
+          callback(detail::translated(error));
+        });
   });
 }
 namespace {

@@ -97,6 +97,14 @@ void tensors(ov::Core& core) {
   larger.set_input_tensor(ov::Tensor(ov::element::f32, {2, 4}, pool.data()));
   larger.infer();
   line("in more room ", room.get_shape(), ' ', larger.get_output_tensor().data() == room.data());
+  const ov::Tensor kept = moving.get_output_tensor();
+  moving.set_callback([&](std::exception_ptr) {
+    line("a kept one in a callback ", kept.get_shape(), ' ', kept.data<float>()[kept.get_size() - 1]);
+  });
+  moving.set_input_tensor(ov::Tensor(ov::element::f32, {6, 4}, pool.data()));
+  moving.start_async();
+  moving.wait();
+  moving.set_callback(nullptr);
   refused("another rank", [&] { moving.set_input_tensor(ov::Tensor(ov::element::f32, {4})); });
   refused("beyond its bound", [&] {
     compiled_next(core, {ov::Dimension(1, 3), 4})

@@ -28,8 +28,8 @@ class HeldBuffer {
     const Entered entered;
     if (entered) PyBuffer_Release(&view_);
   }
-  /// False, with Python's error set, where the object cannot export one.
-  bool fill(nb::handle object) { return PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) == 0; }
+  /// False, with Python's error set, where the object cannot export one, or only one whose rows lie anywhere.
+  bool fill(nb::handle object) { return PyObject_GetBuffer(object.ptr(), &view_, PyBUF_RECORDS_RO) == 0; }
   const Py_buffer& view() const { return view_; }
 
  private:
@@ -239,6 +239,11 @@ Shape array_shape(const Tensor& tensor) {
   return bit_width(tensor.element_type()) < 8 ? Shape{tensor.size_bytes()} : tensor.shape();
 }
 
+ElementType array_type(const Tensor& tensor) {
+  if (bit_width(tensor.element_type()) >= 8) return tensor.element_type();
+  return tensor.element_type() == ElementType::kI4 ? ElementType::kI8 : ElementType::kU8;
+}
+
 nb::object array_of_strings(const Tensor& tensor) {
   static PyObject* empty = nullptr;
   const nb::object array = numpy_member("empty", empty)(tensor.element_count(), cached_dtype(ElementType::kString));
@@ -312,18 +317,26 @@ nb::object array_over(const Tensor& tensor) {
   static PyObject* ndarray = nullptr;
   const nb::tuple shape = extents_of(array_shape(tensor));
   const nb::object extent = nb::cast(Extent{tensor});
-  if (tensor.is_contiguous())
-    return numpy_member("ndarray", ndarray)(shape, cached_dtype(tensor.element_type()), extent);
+  if (tensor.is_contiguous()) return numpy_member("ndarray", ndarray)(shape, cached_dtype(array_type(tensor)), extent);
   nb::list strides;
   for (const std::ptrdiff_t stride : tensor.byte_strides()) strides.append(stride);
-  return numpy_member("ndarray", ndarray)(shape, cached_dtype(tensor.element_type()), extent, 0, nb::tuple(strides));
+  return numpy_member("ndarray", ndarray)(shape, cached_dtype(array_type(tensor)), extent, 0, nb::tuple(strides));
+}
+
+nb::object as_dtype(const nb::object& array, nb::handle dtype, nb::handle copy, bool was_copied) {
+  const bool may_not = !copy.is_none() && !nb::cast<bool>(copy);
+  const bool fits = dtype.is_none() || array.attr("dtype").equal(nb::module_::import_("numpy").attr("dtype")(dtype));
+  if (may_not && (was_copied || !fits))
+    raise(PyExc_ValueError, "an array of " + shown(dtype.is_none() ? array.attr("dtype") : nb::borrow(dtype)) +
+                                " cannot be made without a copy, which copy=False forbids");
+  return fits ? array : nb::object(array.attr("astype")(dtype));
 }
 
 nb::object array_copy(const Tensor& tensor) {
   if (tensor.element_type() == ElementType::kString) return array_of_strings(tensor);
   static PyObject* empty = nullptr;
   const nb::object array =
-      numpy_member("empty", empty)(extents_of(array_shape(tensor)), cached_dtype(tensor.element_type()));
+      numpy_member("empty", empty)(extents_of(array_shape(tensor)), cached_dtype(array_type(tensor)));
   HeldBuffer held;
   if (!held.fill(array)) {  // ml_dtypes' elements.
     PyErr_Clear();

@@ -19,6 +19,10 @@ class Compiled : public CompiledModel {
   Compiled& operator=(const Compiled&) = delete;
   ~Compiled() {
     if (!*this) return;
+    if (is_forked()) {
+      new CompiledModel(std::move(*this));
+      return;
+    }
     const Released released;
     CompiledModel::operator=({});
   }

@@ -20,8 +20,15 @@ namespace {
 
 using ModelPtr = std::shared_ptr<Model>;
 
+/// A stream of Python's, such as io.BytesIO, gives its bytes from the beginning, as in OpenVINO; others are themselves.
+nb::object read_stream(nb::handle data) {
+  if (!nb::hasattr(data, "read")) return nb::borrow(data);
+  if (nb::hasattr(data, "seek")) data.attr("seek")(0);
+  return data.attr("read")();
+}
+
 std::string bytes_of(nb::handle data) {
-  const Tensor bytes = tensor_from(data, Sharing::kShare);
+  const Tensor bytes = tensor_from(read_stream(data), Sharing::kShare);
   if (!bytes.is_contiguous())
     raise(PyExc_BufferError, "the bytes of a model lie one after another; this array has strides");
   return {static_cast<const char*>(bytes.data()), bytes.size_bytes()};
@@ -42,12 +49,16 @@ ModelPtr read_model(const Core& core, nb::handle model, nb::handle weights, nb::
     return interruptible([&] { return core.read_model(path, weights_path, properties); });
   }
   const std::string text = is_xml ? nb::cast<std::string>(model) : bytes_of(model);
-  const Tensor bytes = weights.is_none() ? Tensor() : tensor_from(weights, Sharing::kShare);
+  const Tensor bytes = weights.is_none() ? Tensor() : tensor_from(read_stream(weights), Sharing::kShare);
   return interruptible([&] { return core.read_model(text, bytes); });
 }
 
-Compiled compile_model(Core& core, nb::handle model, nb::handle target, nb::handle config) {
+Compiled compile_model(Core& core, nb::handle given, nb::handle target, nb::handle config, nb::handle weights) {
   check_process();
+  if (!weights.is_none() && nb::isinstance<Model>(given))
+    raise(PyExc_TypeError, "weights belong to a model's text or path; a Model has its own");
+  const nb::object model =
+      weights.is_none() ? nb::borrow(given) : nb::cast(read_model(core, given, weights, nb::none()));
   const AnyMap properties = map_from(config);
   if (nb::isinstance<RemoteContext>(target)) {
     const auto context = nb::cast<RemoteContext>(target);
@@ -69,9 +80,7 @@ Compiled compile_model(Core& core, nb::handle model, nb::handle target, nb::hand
 Compiled import_model(Core& core, nb::handle blob, nb::handle target, nb::handle config) {
   check_process();
   const AnyMap properties = map_from(config);
-  // A stream of Python's, such as io.BytesIO, gives its bytes.
-  const nb::object data = nb::hasattr(blob, "read") ? nb::object(blob.attr("read")()) : nb::borrow(blob);
-  const Tensor bytes = tensor_from(data, Sharing::kShare);
+  const Tensor bytes = tensor_from(read_stream(blob), Sharing::kShare);
   if (nb::isinstance<RemoteContext>(target)) {
     const auto context = nb::cast<RemoteContext>(target);
     return Compiled(interruptible([&] { return core.import_model(bytes, context, properties); }));
@@ -126,7 +135,7 @@ void add_core_class(nb::module_& module) {
            "Reads an ONNX file or the .xml of an OpenVINO IR by its path, or from bytes. Weights are mapped, not "
            "copied.")
       .def("compile_model", &compile_model, nb::arg("model"), nb::arg("device_name") = nb::none(),
-           nb::arg("config") = nb::none(),
+           nb::arg("config") = nb::none(), nb::kw_only(), nb::arg("weights") = nb::none(),
            "Compiles a Model, or the file at a path, for a device or in a RemoteContext. Other threads of Python run "
            "meanwhile.")
       .def("import_model", &import_model, nb::arg("model_stream"), nb::arg("device_name"),

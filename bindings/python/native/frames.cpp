@@ -282,7 +282,7 @@ void add_planes(nb::class_<Frame>& frame) {
           [](const Frame& self, nb::handle dtype, nb::handle copy) {
             nb::object array = picture_of(self);
             if (!copy.is_none() && nb::cast<bool>(copy)) array = array.attr("copy")();
-            return dtype.is_none() ? array : nb::object(array.attr("astype")(dtype, nb::arg("copy") = false));
+            return as_dtype(array, dtype, copy, false);
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("to", &converted, nb::arg("format") = "", nb::arg("width") = 0, nb::arg("height") = 0,

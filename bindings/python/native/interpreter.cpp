@@ -81,12 +81,17 @@ void leave_interpreter() {
   g_is_ending.store(true);
   PyThreadState* const state = PyEval_SaveThread();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (g_inside.load() != 0 && std::chrono::steady_clock::now() < deadline)
+  while (g_inside.load() > 0 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   PyEval_RestoreThread(state);
 }
 
-void note_fork() { g_forked.store(g_in_use.load()); }
+void note_fork() {
+  g_forked.store(g_in_use.load());
+  g_inside.store(0);  // Those that were inside do not live here.
+}
+
+bool is_forked() { return g_forked.load(std::memory_order_relaxed); }
 
 void check_process() {
   g_in_use.store(true, std::memory_order_relaxed);

@@ -80,6 +80,8 @@ void leave_interpreter();
 
 /// Marks the child of a fork() in which devices were in use: their threads do not exist there.
 void note_fork();
+/// Whether this is such a child: what waits for threads would wait for ever, so objects that were made before stay.
+bool is_forked();
 /// To be called before devices are used. @errors FailedPrecondition in such a child.
 void check_process();
 

@@ -142,6 +142,10 @@ std::shared_ptr<op::v0::Constant> constant_of(nb::handle type, const Shape& shap
   bool has_float = false;
   for (const nb::handle each : items) has_float |= !PyIndex_Check(each.ptr());
   if (has_float) return std::make_shared<op::v0::Constant>(element, shape, nb::cast<std::vector<double>>(items));
+  std::vector<std::uint64_t> numbers;  // Their upper half has the bits of negative ones.
+  if (element == ElementType::kU64 && nb::try_cast(items, numbers))
+    return std::make_shared<op::v0::Constant>(element, shape,
+                                              std::vector<std::int64_t>(numbers.begin(), numbers.end()));
   return std::make_shared<op::v0::Constant>(element, shape, nb::cast<std::vector<std::int64_t>>(items));
 }
 

@@ -70,6 +70,8 @@ Tensor tensor_to_read(nb::handle array, ElementType wanted);
 nb::object array_over(const Tensor& tensor);
 /// A NumPy array of its own with `tensor`'s elements.
 nb::object array_copy(const Tensor& tensor);
+/// What __array__(dtype, copy) returns, from an array over the memory, or one that `was_copied`. @errors ValueError: copy is False
+nb::object as_dtype(const nb::object& array, nb::handle dtype, nb::handle copy, bool was_copied);
 /// The element type of a NumPy dtype, a Python type, a text, or a Type. @errors TypeError.
 ElementType element_type_from(nb::handle object);
 /// numpy.dtype of an element type. @errors TypeError: NumPy has none, and ml_dtypes is not installed.

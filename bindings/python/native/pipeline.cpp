@@ -251,7 +251,7 @@ class Running {
       const Deadline slice = Clock::now() + std::chrono::milliseconds(slice_ms);
       taken = delivered_->frames.pop(slice);
       if (taken) return true;
-      if (!pipeline->wait(slice)) return false;      // Of a queue that was closed nothing else waits.
+      if (!pipeline->wait(slice)) return false;      // A closed queue gives nothing at once.
       taken = delivered_->frames.pop(Clock::now());  // One may have come just before the end.
       return true;
     });
@@ -277,6 +277,7 @@ class Running {
   }
 
   void stop() {
+    if (is_forked()) return;
     if (const Use pipeline(*this); pipeline) stop_now(pipeline);
   }
 
@@ -298,6 +299,7 @@ class Running {
   }
   /// Stops it, and ends it behind the calls of other threads, which find it over.
   void clear() {
+    if (is_forked()) return leave();
     stop();
     is_dropped_ = true;
     if (pipeline_ && pipeline_->is_own_thread()) {
@@ -335,7 +337,14 @@ class Running {
     elements::Pipeline* const pipeline_;
   };
 
+  /// In the child of a fork(), where the pipeline has no threads.
+  void leave() {
+    is_dropped_ = true;
+    static_cast<void>(pipeline_.release());
+    elements_.clear();
+  }
   void start_once(const Use& pipeline) {
+    check_process();
     const Released released;
     const std::lock_guard lock(starting_);
     if (!is_stopped_ && !started_.exchange(true)) pipeline->start();

@@ -120,6 +120,7 @@ class Callbacks {
     try {
       // Kept for the call: they may be replaced meanwhile, and the queue may go.
       const nb::object function = function_, request = requests[i], given = userdata[i];
+      nb::inst_ptr<Request>(request)->give_shapes();
       if (function.is_valid() && !function.is_none()) function(request, given);
     } catch (...) {
       return std::current_exception();
@@ -159,6 +160,10 @@ class AsyncQueue {
   }
   AsyncQueue(const AsyncQueue&) = delete;
   ~AsyncQueue() {
+    if (is_forked()) {
+      shared_->leave();
+      return;
+    }
     try {
       wait_until_idle(shared_->inside_here());  // A callback that drops the queue cannot wait for its own end.
     } catch (...) {                             // Ctrl-C while the queue goes: its requests wait for themselves.
@@ -167,6 +172,7 @@ class AsyncQueue {
   }
 
   void start_async(nb::handle inputs, nb::object userdata, bool share_inputs) {
+    check_process();
     shared_->rethrow();
     std::ptrdiff_t taken = -1;
     wait_in_slices([&](int slice_ms) {
@@ -191,6 +197,7 @@ class AsyncQueue {
   }
 
   void wait_all() {
+    check_process();
     if (shared_->inside_here() > 0)
       throw Error(Code::kFailedPrecondition, "wait_all() in a callback of the queue waits for that callback itself");
     wait_until_idle(0);
@@ -198,6 +205,7 @@ class AsyncQueue {
   }
 
   std::size_t get_idle_request_id() {
+    check_process();
     std::size_t index = 0;
     wait_in_slices([&](int slice_ms) {
       refuse_if_all_call_back("get_idle_request_id()");

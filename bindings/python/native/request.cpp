@@ -50,6 +50,7 @@ void Request::Shared::finish(const std::exception_ptr& error) {
   if (!wants_callback && !has_waiter.load(std::memory_order_acquire)) return;
   const Entered entered;
   if (!entered) return;
+  if (!error && native) give_shapes(*native);
   if (has_waiter.exchange(false)) {
     const Held waiting = std::move(waiter);
     nb::borrow(waiting.get())();
@@ -75,6 +76,7 @@ int Request::traverse(visitproc visit, void* arg) const {
   Py_VISIT(shared_->userdata.get().ptr());
   Py_VISIT(shared_->waiter.get().ptr());
   Py_VISIT(output_ports_.ptr());
+  for (const auto& [key, each] : shared_->followed) Py_VISIT(each.set.get().ptr());
   return 0;
 }
 
@@ -84,6 +86,7 @@ void Request::clear() {
   shared_->has_waiter.store(false);
   shared_->waiter = Held();
   output_ports_.reset();
+  const auto gone = std::exchange(shared_->followed, {});
 }
 
 Request::Request(Compiled compiled) : compiled_(std::move(compiled)), shared_(std::make_shared<Shared>()) {
@@ -93,6 +96,9 @@ Request::Request(Compiled compiled) : compiled_(std::move(compiled)), shared_(st
     request_ = compiled_.create_infer_request();
   }
   is_callers_.resize(inputs().size());
+  shared_->native = &request_;
+  for (const auto* ports : {&inputs(), &outputs()})
+    for (const auto& port : *ports) has_open_ports_ |= port.get_partial_shape().is_dynamic();
   request_.set_callback([shared = shared_](std::exception_ptr error) {
     shared->latency_ns.store((std::chrono::steady_clock::now() - shared->begin).count(), std::memory_order_relaxed);
     Use::end(*shared, shared->begun_by.exchange(0));
@@ -101,6 +107,11 @@ Request::Request(Compiled compiled) : compiled_(std::move(compiled)), shared_(st
 }
 
 Request::~Request() {
+  shared_->native = nullptr;
+  if (is_forked()) {
+    new InferRequest(std::move(request_));
+    return;
+  }
   // A callback may want the interpreter while the last inference is waited for.
   const Released released;
   try {
@@ -160,7 +171,7 @@ std::size_t Request::index_of(const Output<const Node>& port) const {
 }
 
 void Request::set_input(const Output<const Node>& port, nb::handle value, Sharing sharing) {
-  if (nb::isinstance<Tensor>(value)) return set_tensor(port, nb::cast<const Tensor&>(value));
+  if (nb::isinstance<Tensor>(value)) return set_object(port, value);
   if (nb::isinstance<Frame>(value)) {
     const std::size_t index = index_of(port);
     const Frame frame = nb::cast<Frame>(value);
@@ -213,6 +224,7 @@ void Request::set_tensor(const Output<const Node>& port, const Tensor& tensor) {
 
 void Request::note_owner(const Output<const Node>& port, bool is_callers) {
   if (const auto found = find_input(port)) is_callers_[*found] = is_callers;
+  forget_object(port);
 }
 
 void Request::set_inputs(nb::handle given, Sharing sharing) {
@@ -254,10 +266,12 @@ nb::object Request::results(Sharing sharing) {
 void Request::infer() {
   check_process();
   const auto begin = std::chrono::steady_clock::now();
+  shared_->take_shapes(request_);
   {
     const Released released;
     request_.infer();
   }
+  give_shapes();
   shared_->latency_ns.store((std::chrono::steady_clock::now() - begin).count(), std::memory_order_relaxed);
 }
 
@@ -274,6 +288,7 @@ Request::Use::Use(Request& request)
 
 void Request::start_async(Use* use) {
   check_process();
+  shared_->take_shapes(request_);
   shared_->begin = std::chrono::steady_clock::now();
   if (use) shared_->begun_by.store(use->number_);
   const Released released;
@@ -295,14 +310,17 @@ void Request::start_async(nb::object waiter, Use& use) {
 }
 
 void Request::wait() {
+  check_process();
   wait_in_slices([&](int slice_ms) { return request_.wait_for(std::chrono::milliseconds(slice_ms)); });
   throw_again([&] {
     const Released released;
     request_.wait();  // Throws what the inference or its callback threw.
   });
+  give_shapes();
 }
 
 bool Request::wait_for(int milliseconds) {
+  check_process();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
   bool is_over = false;
   wait_in_slices([&](int slice_ms) {
@@ -312,6 +330,7 @@ bool Request::wait_for(int milliseconds) {
         request_.wait_for(std::max(std::chrono::milliseconds(0), std::min(left, std::chrono::milliseconds(slice_ms))));
     return is_over || left.count() <= slice_ms;
   });
+  if (is_over) give_shapes();
   return is_over;
 }
 
@@ -321,9 +340,9 @@ double Request::latency_ms() const {
 
 namespace {
 
-nb::list tensors_of(const std::vector<Output<const Node>>& ports, InferRequest& request) {
+nb::list tensors_of(const std::vector<Output<const Node>>& ports, Request& request) {
   nb::list tensors;
-  for (const auto& each : ports) tensors.append(object_of(request.get_tensor(each)));
+  for (const auto& each : ports) tensors.append(request.get_object(each));
   return tensors;
 }
 
@@ -383,14 +402,10 @@ void add_state(nb::module_& module) {
 void add_tensors(nb::class_<Request>& request) {
   request
       .def(
-          "get_tensor",
-          [](Request& self, nb::handle key) { return object_of(self.native().get_tensor(self.port(key))); },
-          nb::arg("name"))
+          "get_tensor", [](Request& self, nb::handle key) { return self.get_object(self.port(key)); }, nb::arg("name"))
       .def(
           "set_tensor",
-          [](Request& self, nb::handle key, nb::handle tensor) {
-            self.set_tensor(self.port(key), tensor_from(tensor, Sharing::kShare));
-          },
+          [](Request& self, nb::handle key, nb::handle tensor) { self.set_object(self.port(key), tensor); },
           nb::arg("name"), nb::arg("tensor"), "A Tensor, or an array that is used where it lies and kept alive.")
       .def(
           "set_tensors",
@@ -402,47 +417,43 @@ void add_tensors(nb::class_<Request>& request) {
       .def(
           "set_tensors",
           [](Request& self, nb::handle tensors) {
-            for (const auto& [key, value] : nb::cast<nb::dict>(tensors))
-              self.set_tensor(self.port(key), tensor_from(value, Sharing::kShare));
+            for (const auto& [key, value] : nb::cast<nb::dict>(tensors)) self.set_object(self.port(key), value);
           },
           nb::arg("inputs"))
       .def(
           "get_input_tensor",
           [](Request& self, nb::handle index) {
-            return object_of(self.native().get_input_tensor(only(self.inputs(), index, "input")));
+            return self.get_object(self.inputs()[only(self.inputs(), index, "input")]);
           },
           nb::arg("index") = nb::none())
       .def(
           "get_output_tensor",
           [](Request& self, nb::handle index) {
-            return object_of(self.native().get_output_tensor(only(self.outputs(), index, "output")));
+            return self.get_object(self.outputs()[only(self.outputs(), index, "output")]);
           },
           nb::arg("index") = nb::none())
       .def(
           "set_input_tensor",
           [](Request& self, std::size_t index, nb::handle tensor) {
-            self.set_tensor(self.inputs()[only(self.inputs(), nb::cast(index), "input")],
-                            tensor_from(tensor, Sharing::kShare));
+            self.set_object(self.inputs()[only(self.inputs(), nb::cast(index), "input")], tensor);
           },
           nb::arg("index"), nb::arg("tensor"))
       .def(
           "set_input_tensor",
           [](Request& self, nb::handle tensor) {
-            self.set_tensor(self.inputs()[only(self.inputs(), nb::none(), "input")],
-                            tensor_from(tensor, Sharing::kShare));
+            self.set_object(self.inputs()[only(self.inputs(), nb::none(), "input")], tensor);
           },
           nb::arg("tensor"))
       .def(
           "set_output_tensor",
           [](Request& self, std::size_t index, nb::handle tensor) {
-            self.native().set_output_tensor(index, tensor_from(tensor, Sharing::kShare));
+            self.set_object(self.outputs()[only(self.outputs(), nb::cast(index), "output")], tensor);
           },
           nb::arg("index"), nb::arg("tensor"))
       .def(
           "set_output_tensor",
           [](Request& self, nb::handle tensor) {
-            self.native().set_output_tensor(only(self.outputs(), nb::none(), "output"),
-                                            tensor_from(tensor, Sharing::kShare));
+            self.set_object(self.outputs()[only(self.outputs(), nb::none(), "output")], tensor);
           },
           nb::arg("tensor"))
       .def(
@@ -457,16 +468,15 @@ void add_tensors(nb::class_<Request>& request) {
           [](Request& self, nb::handle tensors) {
             if (PyDict_Check(tensors.ptr())) {
               for (const auto& [index, value] : nb::cast<nb::dict>(tensors))
-                self.set_tensor(self.inputs()[only(self.inputs(), index, "input")],
-                                tensor_from(value, Sharing::kShare));
+                self.set_object(self.inputs()[only(self.inputs(), index, "input")], value);
             } else {
               self.native().set_input_tensors(batch_from(tensors));
               self.note_owner(self.inputs().front(), true);
             }
           },
           nb::arg("inputs"))
-      .def_prop_ro("input_tensors", [](Request& self) { return tensors_of(self.inputs(), self.native()); })
-      .def_prop_ro("output_tensors", [](Request& self) { return tensors_of(self.outputs(), self.native()); })
+      .def_prop_ro("input_tensors", [](Request& self) { return tensors_of(self.inputs(), self); })
+      .def_prop_ro("output_tensors", [](Request& self) { return tensors_of(self.outputs(), self); })
       .def_prop_ro("model_inputs", [](Request& self) { return self.inputs(); })
       .def_prop_ro("model_outputs", [](Request& self) { return self.output_ports(); });
 }

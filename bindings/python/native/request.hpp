@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -40,6 +41,10 @@ class Request {
 
   /// Sets a tensor of the caller's: no later call of infer() writes into it.
   void set_tensor(const Output<const Node>& port, const Tensor& tensor);
+  /// The same for an object of Python's: of a Tensor, for a port of open shape, later shapes reach the request, and those of results the object.
+  void set_object(const Output<const Node>& port, nb::handle object);
+  /// A port's tensor as an object, which follows the shapes of a port that is open.
+  nb::object get_object(const Output<const Node>& port);
   /// Notes whether an input's tensor is the caller's or the request's own; does nothing for outputs.
   void note_owner(const Output<const Node>& port, bool is_callers);
   /// Sets inputs from None, one array, a list by position, or a dict by port, name or index. Under kShare arrays are used where they
@@ -60,6 +65,22 @@ class Request {
     std::atomic<bool> has_callback{false}, has_waiter{false};
     std::atomic<std::uint64_t> used_by{0};   ///< The number of the use that there is; 0: none.
     std::atomic<std::uint64_t> begun_by{0};  ///< That of the use that began the last inference.
+
+    /// @name With the interpreter held. Before an inference: shapes that the program gave to tensors that it had set; after one: its shapes.
+    void take_shapes(InferRequest& request);
+    void give_shapes(InferRequest& request);
+
+    /// A tensor that Python and the request both have.
+    struct Followed {
+      Output<const Node> port;
+      bool is_output = false;
+      Held set;    ///< What the program set, if it did.
+      Held given;  ///< Else a weak reference to what it got.
+      Tensor seen;
+      nb::object object() const;  ///< Invalid: it has gone.
+    };
+    std::map<std::size_t, Followed> followed;  ///< By input, then by output.
+    InferRequest* native = nullptr;            ///< As long as there is one.
 
     void finish(const std::exception_ptr& error);
     std::chrono::steady_clock::time_point begin;
@@ -90,6 +111,8 @@ class Request {
   void start_async(nb::object waiter, Use& use);
   void wait();
   bool wait_for(int milliseconds);
+  /// After an inference, before Python is told of it.
+  void give_shapes() { shared_->give_shapes(request_); }
 
   /// What a queue does; it comes before the callback.
   void set_done(Done done) { shared_->done = std::move(done); }
@@ -108,12 +131,17 @@ class Request {
   void set_array(const Output<const Node>& port, nb::handle value, Sharing sharing);
   std::optional<std::size_t> find_input(const Output<const Node>& port) const;
   std::size_t index_of(const Output<const Node>& port) const;
+  /// What the port has now is no object's of Python's.
+  void forget_object(const Output<const Node>& port);
+  /// The key in `followed` of a port of open shape.
+  std::optional<std::size_t> open_port(const Output<const Node>& port) const;
 
   Compiled compiled_;
   InferRequest request_;
   std::shared_ptr<Shared> shared_;
   nb::object output_ports_;
   std::vector<bool> is_callers_;  ///< By input.
+  bool has_open_ports_ = false;
 };
 
 }  // namespace tenon::python

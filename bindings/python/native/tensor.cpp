@@ -258,7 +258,7 @@ void add_tensor_class(nb::module_& module) {
           [](const Tensor& self, nb::handle dtype, nb::handle copy) {
             const bool must_copy = !copy.is_none() && nb::cast<bool>(copy);
             const nb::object array = must_copy ? array_copy(self) : array_over(self);
-            return dtype.is_none() ? array : nb::object(array.attr("astype")(dtype, nb::arg("copy") = false));
+            return as_dtype(array, dtype, copy, self.element_type() == ElementType::kString);
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("__dlpack__", &dlpack_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),

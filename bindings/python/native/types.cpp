@@ -206,6 +206,14 @@ void add_partial_shape(nb::module_& module) {
       .def("to_string", &PartialShape::to_string)
       .def("__len__", &PartialShape::size)
       .def("__getitem__", [](const PartialShape& self, std::int64_t index) { return self[axis_of(self, index)]; })
+      .def("__getitem__",
+           [](const PartialShape& self, const nb::slice& slice) {
+             const auto [start, stop, step, count] = slice.compute(self.size());
+             std::vector<Dimension> part;
+             for (std::size_t i = 0; i < count; ++i)
+               part.push_back(self[static_cast<std::size_t>(start + static_cast<Py_ssize_t>(i) * step)]);
+             return PartialShape(std::move(part));
+           })
       .def("__setitem__", [](PartialShape& self, std::int64_t index,
                              nb::handle value) { self[axis_of(self, index)] = dimension_from(value); })
       .def("__iter__",

@@ -26,10 +26,10 @@ class OVDict(Mapping):
 
     def _index(self, key: Any) -> int:
         if hasattr(key, "__index__"):  # NumPy's numbers, too.
-            key = operator.index(key)
-            if not 0 <= key < len(self._arrays):
-                raise NoOutput(f"there is no output {key}: the model has {len(self._arrays)}")
-            return key
+            number, count = operator.index(key), len(self._arrays)
+            if not -count <= number < count:
+                raise NoOutput(f"there is no output {number}: the model has {count}")
+            return number % count
         for index, port in enumerate(self._ports):
             if key in port.names if isinstance(key, str) else port == key:
                 return index

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any, Iterable
 
 
@@ -17,7 +18,10 @@ class Shape(tuple):
             if text[:1] == "[" and text[-1:] == "]":
                 text = text[1:-1]
             extents = [int(part) for part in text.split(",")] if text.strip() else []
-        return super().__new__(cls, extents)
+        shape = super().__new__(cls, map(index, extents))
+        if any(extent < 0 for extent in shape):
+            raise TypeError(f"extents are at least 0, and a shape of {tuple(shape)} has others: PartialShape has open ones")
+        return shape
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, list):
@@ -30,9 +34,9 @@ class Shape(tuple):
 
     __hash__ = tuple.__hash__
 
-    def __getitem__(self, index: Any) -> Any:
-        part = tuple.__getitem__(self, index)
-        return Shape(part) if isinstance(index, slice) else part
+    def __getitem__(self, place: Any) -> Any:
+        part = tuple.__getitem__(self, place)
+        return Shape(part) if isinstance(place, slice) else part
 
     def __str__(self) -> str:
         return "[" + ",".join(map(str, self)) + "]"

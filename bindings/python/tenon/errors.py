@@ -40,8 +40,19 @@ class NotFound(Error, LookupError):
     code = 5
 
 
+def _missing_file(kind: type, args: tuple, known: dict) -> Any:
+    made = kind(*args)
+    for name, value in known.items():
+        setattr(made, name, value)
+    return made
+
+
 class MissingFile(NotFound, FileNotFoundError):
     """No file at this path."""
+
+    def __reduce__(self) -> Any:
+        known = {name: getattr(self, name) for name in ("errno", "strerror", "filename") if getattr(self, name) is not None}
+        return _missing_file, (type(self), self.args, {**self.__dict__, **known})
 
 
 class AlreadyExists(Error):

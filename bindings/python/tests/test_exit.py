@@ -184,6 +184,45 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), compiled(ramp(1, 3, 4))[
     assert out == "0 8.0\n"
 
 
+def test_a_forked_child_ends_with_what_its_parent_uses(python):
+    """Its threads do not live there: nothing waits for them, and what is asked of them is refused."""
+    assert python(START + """
+import gc, os, threading
+class Pictures(tn.Source):
+    "Pictures without an end."
+    def frames(self):
+        while True: yield numpy.zeros((8, 8, 3), numpy.uint8)
+block, inside = threading.Event(), threading.Event()
+def wait(*_):
+    inside.set()
+    block.wait(60)
+request, queue, video = compiled.create_infer_request(), tn.AsyncInferQueue(compiled, 2), tn.Pipeline().add(Pictures)
+frames = iter(video)
+next(frames)
+queue.set_callback(wait)
+queue.start_async(ramp(1, 3, 4))
+inside.wait(60)
+request.start_async(ramp(1, 3, 4))  # Behind the queue's.
+pid = os.fork()
+if pid == 0:
+    refused = 0
+    for call in (request.wait, lambda: request.wait_for(1), queue.wait_all, lambda: queue.start_async(ramp(1, 3, 4)), video.wait):
+        try: call()
+        except tn.errors.FailedPrecondition as error: refused += "fork" in str(error)
+    if refused != 5: os._exit(refused)
+    video.stop()
+    del request, queue, frames, video, compiled
+    gc.collect()
+    sys.exit(7)  # As programs end, not as os._exit() does.
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+block.set()
+request.wait()
+queue.wait_all()
+video.stop()
+print(code)
+""", leaks=True) == "7\n"
+
+
 def test_a_fork_before_the_first_core_is_fine(python):
     assert python("""
 import os, sys

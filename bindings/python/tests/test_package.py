@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a package says of itself where libraries are missing."""
 import os
+import pickle
 import sysconfig
 import weakref
 
@@ -63,6 +64,23 @@ def test_objects_may_be_referred_to_weakly(relu):
     request = relu.create_infer_request()
     for each in (relu, request, request.get_tensor("x"), tn.Frame(numpy.zeros((2, 2), numpy.uint8)), relu_model()):
         assert weakref.ref(each)() is each
+
+
+def test_errors_come_whole_from_other_processes():
+    """As those of multiprocessing's workers, which are pickled."""
+    def missing(call):
+        try:
+            call()
+        except tn.Error as error:
+            return error
+        return None
+
+    for error in (missing(lambda: tn.read_model("/nowhere.onnx")), missing(lambda: tn.core().read_model("/nowhere.onnx")),
+                  missing(lambda: tn.compile_model(relu_model(), "TOASTER")), *(kind("why") for kind in tn.errors.BY_CODE.values())):
+        back = pickle.loads(pickle.dumps(error))
+        assert type(back) is type(error) and str(back) == str(error) and str(back)
+        for name in ("code", "native_api", "native_code", "errno", "strerror", "filename"):
+            assert getattr(back, name, None) == getattr(error, name, None)
 
 
 def test_shapes_compare_to_anything():

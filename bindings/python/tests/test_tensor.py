@@ -232,6 +232,26 @@ def test_dlpack_protocol():
         tn.from_dlpack(Elsewhere())
 
 
+def test_a_copy_that_is_forbidden_is_refused():
+    tensor, frame = tn.Tensor(numpy.arange(3, dtype=numpy.float32)), tn.Frame(numpy.zeros((2, 4), numpy.uint8))
+    assert address(tensor.__array__(numpy.float32, False)) == address(tensor)
+    for each, kind in ((tensor, "f8"), (frame, "f4"), (tn.Tensor(numpy.array(["a"])), None)):
+        assert each.__array__(kind, True) is not None and each.__array__(kind).shape == each.__array__(kind, None).shape
+        with pytest.raises(ValueError, match="without a copy"):
+            each.__array__(kind, False)
+
+
+def test_rows_that_lie_anywhere_are_refused():
+    """Exporters of pointers to rows, as in the buffer protocol's suboffsets."""
+    exporters = pytest.importorskip("_testbuffer", reason="this Python lacks _testbuffer, which has such exporters")
+    rows = exporters.ndarray(list(range(12)), shape=[3, 4], format="f", flags=exporters.ND_PIL)
+    assert memoryview(rows).suboffsets[0] >= 0
+    for shared in (True, False):
+        with pytest.raises((BufferError, TypeError)):
+            tn.Tensor(memoryview(rows), shared)
+    assert tn.Tensor(exporters.ndarray(list(range(12)), shape=[3, 4], format="f"), True).data.tolist()[1] == [4, 5, 6, 7]
+
+
 def test_types():
     assert tn.Type(numpy.float32) == tn.Type.f32 == tn.Type("f32") == tn.Type(numpy.dtype("float32"))
     assert tn.Type.f32 != tn.Type.f16 and len({tn.Type.f32, tn.Type("f32")}) == 1

@@ -64,6 +64,8 @@ class Input {
   AVStream* stream() const { return stream_; }
   /// A camera or network stream, whose end is not known beforehand.
   bool live() const { return live_; }
+  /// From the first time on, as the container states it; 0: unknown.
+  std::int64_t duration_us() const;
   /// Times of a stream of this kind may jump: its clock begins anew, or single ones are wrong.
   bool clock_may_jump() const { return has_joints() || (live_ && !fifo_); }
   /// Packets were missing in the middle, as in a recording of a broadcast. Pictures that they damage are no fault of the file.

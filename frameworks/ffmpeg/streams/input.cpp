@@ -334,12 +334,23 @@ TENON_INLINE bool Input::segment_past_end() const {
   return segment && !none && *segment > size - std::min<std::uintmax_t>(size, at);
 }
 
+TENON_INLINE std::int64_t Input::duration_us() const {
+  const std::int64_t stated = format_->duration, start = format_->start_time;
+  if (stated == AV_NOPTS_VALUE || stated <= 0) return 0;
+  // FFmpeg's muxers state the time of the end, whatever that of the begin is: that of a camera's clock, for example.
+  const std::string_view name = format_->iformat->name;
+  const bool is_end = (name.starts_with("matroska") || name == "nut") && start > 0 && start < stated;
+  return is_end ? stated - start : stated;
+}
+
 TENON_INLINE bool Input::ends_early() const {
   if (has_joints() || format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 ||
       format_->nb_streams != 1)
     return false;
   if (format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM) return false;
-  return format_->duration - end_us_ > std::max<std::int64_t>(AV_TIME_BASE, format_->duration / 50);
+  // What is stated may also be the time of the end: that of MP4 as FFmpeg writes it, for example.
+  const std::int64_t start = format_->start_time == AV_NOPTS_VALUE ? 0 : std::max<std::int64_t>(format_->start_time, 0);
+  return format_->duration - start - end_us_ > std::max<std::int64_t>(AV_TIME_BASE, format_->duration / 50);
 }
 
 TENON_INLINE void Input::close() {

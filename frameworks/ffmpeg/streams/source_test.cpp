@@ -124,6 +124,22 @@ TEST_F(FfmpegSource, TruncatedFilesSayHowMuchThereWas) {
   EXPECT_EQ(run(folder_.file("clip.mp4")).first, Code::kInvalidArgument);
 }
 
+/// Recordings whose times are those of a camera's clock. FFmpeg itself says that such Matroska lasts for a day.
+TEST_F(FfmpegSource, ARecordingThatBeginsLateIsWhole) {
+  ClipSpec spec;
+  spec.first = 25 * 86'400;
+  for (const char* name : {"clip.mkv", "clip.mp4", "clip.ts", "clip.flv", "clip.nut"}) {
+    SCOPED_TRACE(name);
+    tenon_test::make_clip(folder_.file(name), spec, "bf=0");
+    std::size_t frames = 0;
+    const auto [code, text] = run(folder_.file(name), {}, &frames);
+    EXPECT_EQ(code, Code::kOk) << text;
+    EXPECT_EQ(frames, 40u);
+    const auto count = ff::open(folder_.file(name)).frame_count();
+    EXPECT_TRUE(!count || (*count >= 39 && *count <= 41)) << *count;
+  }
+}
+
 /// The bytes of an MPEG-TS clip of 40 frames at 25 frames per second.
 std::string ts_bytes(const Folder& folder, const std::string& options = "g=10:bf=0") {
   const std::string path = folder.file("piece.ts");

@@ -518,8 +518,8 @@ TENON_INLINE std::optional<std::chrono::nanoseconds> Video::duration() const {
   const AVStream& stream = *impl_->input.stream();
   if (stream.duration != AV_NOPTS_VALUE && stream.duration > 0)
     return std::chrono::nanoseconds(to_ns(stream.duration, stream.time_base));
-  const std::int64_t us = impl_->input.format()->duration;
-  if (us == AV_NOPTS_VALUE || us <= 0) return std::nullopt;
+  const std::int64_t us = impl_->input.duration_us();
+  if (us == 0) return std::nullopt;
   return std::chrono::microseconds(us);
 }
 

@@ -59,6 +59,7 @@ struct ClipSpec {
   const char* muxer = nullptr;  ///< Null: from the name's extension.
   AVColorSpace space = AVCOL_SPC_UNSPECIFIED;
   AVColorRange range = AVCOL_RANGE_UNSPECIFIED;
+  int first = 0;  ///< Its first time, in frames.
 };
 
 /// Moving gradients with noise, so that prediction, residuals and reference pictures all matter.
@@ -121,7 +122,7 @@ inline void make_clip(const std::string& path, const ClipSpec& spec = {}, const 
       frame->height = spec.height;
       require(av_frame_get_buffer(frame, 0) >= 0, "av_frame_get_buffer");
       draw(frame, i, spec.seed);
-      frame->pts = i;
+      frame->pts = spec.first + i;
       frame->colorspace = spec.space;
       frame->color_range = spec.range;
     }

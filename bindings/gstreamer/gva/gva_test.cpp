@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -430,11 +431,22 @@ TEST_F(GvaLines, ABrokerGetsTheSameText) {
 TEST_F(GvaLines, MotionIsFoundWhereThereIsTheElement) {
   const gs::ObjectPtr<GstElementFactory> factory(gst_element_factory_find("gvamotiondetect"));
   if (!factory) GTEST_SKIP() << "without the element motion";
-  Line line(clip() + "gvamotiondetect block-size=32 motion-threshold=0.05 min-persistence=2 ! " + lines());
-  ASSERT_EQ(line.run(), "");
-  line.to(GST_STATE_NULL);
-  ASSERT_FALSE(written().empty()) << "the shapes of the clip move";
-  EXPECT_EQ(written().back()["objects"][0]["roi_type"], "motion");
+  const auto found = [&](const std::string& properties) {
+    std::filesystem::remove(path_of("out.json"));  // Lines are appended.
+    Line line(clip() + "gvamotiondetect block-size=32 min-persistence=1 " + properties + " ! " + lines());
+    EXPECT_EQ(line.run(), "") << properties;
+    line.to(GST_STATE_NULL);
+    return written();
+  };
+  const auto usual = found("motion-threshold=0.05");
+  ASSERT_FALSE(usual.empty()) << "the shapes of the clip move";
+  EXPECT_EQ(usual.back()["objects"][0]["roi_type"], "motion");
+  // Each property comes to the element: with these values it finds nothing, or something else.
+  for (const char* const none : {"pixel-diff-threshold=255", "min-persistence=30"})
+    EXPECT_TRUE(found(none).empty()) << none;
+  for (const char* const other : {"motion-threshold=1", "min-rel-area=0.25", "max-miss=9", "iou-threshold=1",
+                                  "smooth-alpha=0.1", "confirm-frames=3", "block-size=64"})
+    EXPECT_NE(found(other), usual) << other;
 }
 
 TEST_F(GvaLines, FramesPerSecondAreCounted) {

@@ -7,8 +7,29 @@ TOOL_PACKAGES=(libavdevice59 libswresample4)
 
 run_uv() { "$PWD/build/venv/bin/uv" "$@"; }
 
-# A Python of 3.12, whose wheel serves all later ones: an installed one with headers, else uv fetches it.
-newer_python() { run_uv python find 3.12 2>/dev/null || { run_uv python install -q 3.12 && run_uv python find 3.12; }; }
+# The program of a release of Python that is installed: one that uv finds, or one of pyenv's, which need not be on the path.
+installed_python() {  # RELEASE
+  local each
+  for each in "$(run_uv python find --no-python-downloads "$1" 2>/dev/null)" "$(pyenv root 2>/dev/null)"/versions/"$1".*/bin/python"$1"; do
+    if [ -x "$each" ] && "$each" -c 'import sys, sysconfig, os; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null; then
+      echo "$each"
+      return
+    fi
+  done
+}
+
+# Programs of each release of Python that the package is for, but that of build/venv: installed ones with headers. Where none of them is of
+# 3.12 or later, whose wheel serves all later ones, uv fetches one.
+other_pythons() {
+  local own release found newer=""
+  own=$("$(venv_python)" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  for release in 3.10 3.11 3.12 3.13 3.14; do
+    [ "$release" != "$own" ] && found=$(installed_python "$release") && [ -n "$found" ] || continue
+    [ "${release#3.}" -lt 12 ] || newer=1
+    echo "$found"
+  done
+  [ -n "$newer" ] || { run_uv python install -q 3.12 && run_uv python find 3.12; }
+}
 
 # The wheel comes from this folder alone: an index has another package of this name.
 # The tests of the package in a bare Debian: its own Python, no library of media. wheel_in_chroot SUITE
@@ -103,18 +124,26 @@ check_python_sanitized() {
 }
 
 check_python_package() {
-  local newer suite
+  local suite each first="" others made=()
   pip_install "${PYPI_UV[@]}"
-  newer=$(newer_python) || { echo "check: no Python of 3.12 or newer could be had" >&2; return 1; }
+  others=$(other_pythons) || { echo "check: no Python of 3.12 or newer could be had" >&2; return 1; }
+  # The wheel of the first from 3.12 on serves the later ones.
+  for each in $others; do
+    if "$each" -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
+      [ -z "$first" ] || continue
+      first=$each
+    fi
+    made+=("$each")
+  done
   rm -f build/wheel/*.whl
   source scripts/package.sh
-  make_wheels "$(venv_python)" "$newer" || return 1
-  wheel_by_uv "$(venv_python)" && wheel_by_uv "$newer" || return 1
+  make_wheels "$(venv_python)" "${made[@]}" || return 1
+  for each in "$(venv_python)" $others; do wheel_by_uv "$each" || return 1; done
   if [ "$(id -u)" = 0 ]; then
     source scripts/chroot_root.sh
     for suite in bookworm trixie; do wheel_in_chroot "$suite" || return 1; done
   else
-    echo "check: bare containers need root: skipped"
+    SUMMARY+=("skipped      the wheel in bare containers, which need root")
   fi
   clone_by_pip
 }

@@ -249,6 +249,13 @@ TENON_INLINE Error Input::open_error(int error, const char* api) const {
                      error_text(error) + "; try `ffprobe` on it",
                  api, error);
   }
+  if (error == AVERROR(EPERM) && name_.ends_with(".ffconcat"))
+    return Error(
+        Code::kInvalidArgument,
+        "\"" + name_ +
+            "\" lists files outside of its folder, or by names that FFmpeg calls unsafe; name them relative to "
+            "it, or set FFmpeg's option safe=0 (options=safe=0 of the element 'file')",
+        api, error);
   const Error known = make_error(error, kind_ + " \"" + name_ + "\" cannot be opened", api);
   if (name_.find("://") == std::string::npos || name_.starts_with("file:")) return known;
   // FFmpeg has one code for names that are not known, and for much else.

@@ -212,6 +212,21 @@ TEST_F(FfmpegSource, PiecesOfAPlaylistAreJoinedAtADiscontinuity) {
       ff::open(write(folder_.file("event.m3u8"), "#EXTM3U\n#EXT-X-PLAYLIST-TYPE:EVENT\n" + list.substr(8))).live());
 }
 
+TEST_F(FfmpegSource, AListOfFilesElsewhereSaysWhatFfmpegWants) {
+  tenon_test::make_clip(folder_.file("clip.mp4"));
+  const std::string list = write(folder_.file("list.ffconcat"), "ffconcat version 1.0\nfile clip.mp4\nfile clip.mp4\n");
+  std::size_t frames = 0;
+  EXPECT_EQ(run(list, {}, &frames).first, Code::kOk);
+  EXPECT_EQ(frames, 80u);
+  write(list, "ffconcat version 1.0\nfile " + folder_.file("clip.mp4") + "\n");
+  const auto [code, text] = run(list);
+  EXPECT_EQ(code, Code::kInvalidArgument);
+  EXPECT_THAT(text, testing::HasSubstr("safe=0"));
+  ff::Options options;
+  options.input["safe"] = "0";
+  EXPECT_EQ(run(list, options).first, Code::kOk);
+}
+
 TEST_F(FfmpegSource, PacketsMissingWithinAStreamAreNoTruncation) {
   const std::string once = ts_bytes(folder_);
   const std::size_t middle = once.size() / 188 / 2 * 188;

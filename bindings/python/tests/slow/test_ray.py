@@ -112,7 +112,7 @@ tr.to_parquet(sys.argv[1], sys.argv[2], SlowStep(sys.argv[3], seconds=0.02), wor
     out = tmp_path / "out"
     process = subprocess.Popen([sys.executable, str(program), str(media), str(out), str(notes)], start_new_session=True, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env=dict(environment, PYTHONPATH=os.environ["PYTHONPATH"], RAY_ADDRESS=""))
-    deadline = time.time() + 90
+    deadline = time.time() + 400  # Two clusters begin; on a busy machine that takes minutes.
     while len(list(notes.glob("middle-*"))) < 3 and time.time() < deadline and process.poll() is None:
         time.sleep(0.005)
     os.killpg(process.pid, signal.SIGKILL)

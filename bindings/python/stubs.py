@@ -60,7 +60,7 @@ RETURNS = {
     **dict.fromkeys(("get_tensor", "get_input_tensor", "get_output_tensor", "create_host_tensor", "state"), "Tensor"),
     **dict.fromkeys(("real_time", "cpu_time", "start_time"), "datetime.timedelta"),
 }
-HEAD = "import datetime\nimport typing\n\nfrom numpy import dtype as _DType\nfrom numpy.typing import NDArray as _Array\n\nimport tenon._results\n"
+HEAD = "import datetime\nimport typing\n\nfrom numpy import dtype as _DType\nfrom numpy.typing import NDArray as _Array\n\nimport tenon._results\nimport tenon._shape\n"
 
 
 def text_of(module):
@@ -72,7 +72,7 @@ def text_of(module):
         if line.endswith(("-> object:", "-> object: ...")):
             name = re.search(r"def (\w+)", line)[1]
             line = line.replace("-> object:", f"-> {RETURNS.get(name, 'typing.Any')}:")
-        lines.append(line)
+        lines.append(line.replace("-> Sequence[int]:", "-> tenon._shape.Shape:"))  # Shapes come in as any list of int.
     docstring, _, rest = "\n".join(lines).partition("\n\n")
     return f"{docstring}\n\n{HEAD}{rest}\n" if module.__doc__ else f"{HEAD}{docstring}\n\n{rest}\n"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuses QuantizeLinear and DequantizeLinear, as readers expand them, to one FakeQuantize.
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -77,6 +78,9 @@ bool fuse(Model& model) {
     const auto found = match_quantize(quantize);
     if (!found || found->scale != scale || found->zero_point != zero_point) continue;
     if (!(found->source.get_partial_shape() == node->get_output_partial_shape(0))) continue;
+    // The limits are f32: a mask of the type's least number has a range that rounding may take beyond them.
+    const double range = (found->high - found->low) * scale;
+    if (range > std::numeric_limits<float>::max() || range < std::numeric_limits<float>::min()) continue;
     auto& fake = made[quantize];
     if (!fake) {
       const auto limit = [&](double q) {

@@ -227,6 +227,12 @@ def forms():
                 for label, rest, alpha in (("real", "", 1.0), ("quantised", " ys yz", 1.0), ("half", "", 0.5)):
                     case(f"gemm_{np.dtype(kind).name}_transposed{transposed}_columns{columns}_{label}", node(
                         "QGemm", f"x as az b bs bz c{rest}", transB=transposed, alpha=alpha, domain="com.microsoft"), {"x": RANDOM.integers(0, 255, (3, 4)).astype(np.uint8)}, constants)
+    # Masks of the least number of f32, whose limits as quantised are infinite.
+    mask = np.where(RANDOM.random((3, 4)) < 0.3, np.float32(-3.4028235e38), np.float32(0))
+    for kind in (np.uint8, np.uint16):
+        scale = np.nextafter(np.float32(3.4028235e38) / np.iinfo(kind).max, np.float32(np.inf), dtype=np.float32)
+        case(f"quantised_mask_{np.dtype(kind).name}", [node("QuantizeLinear", "m s z", "q"), node("DequantizeLinear", "q s z", "d"), node("Add", "x d", "t"), node("Softmax", "t")],
+             {"x": reals(3, 4), "m": mask}, {"s": scale, "z": np.array(np.iinfo(kind).max, kind)})
     # Lengths, or ends and starts, of sequences; where no key counts, all do.
     for label, mask in (("lengths", [4, 2]), ("ends_starts", [4, 3, 2, 1])):
         for causal in (0, 1):

@@ -18,23 +18,29 @@ namespace {
 /// How long running commands may use memory before it is not shared.
 constexpr std::uint64_t kShareWaitNs = 2'000'000'000;
 
+/// What tells a file from others that a descriptor may stand for later.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
 /// The bytes of a handle. The descriptor comes first, as in other drivers': programs send it with SCM_RIGHTS, and write the number that the
 /// receiver got in its place.
 struct IpcHandle {
   std::int32_t fd = -1;
   std::int32_t process = 0;
   char magic[8] = {'T', 'E', 'N', 'O', 'N', 'I', 'P', 'C'};
-  std::uint64_t inode = 0;  ///< So that a descriptor which was closed and opened for another file is noticed.
+  FileIdentity file;  ///< So that a descriptor which was closed and opened for another file is noticed.
   std::uint64_t size = 0;
   std::uint64_t offset = 0;  ///< Where the address that was given lies in the allocation.
 };
 static_assert(sizeof(IpcHandle) <= ZE_MAX_IPC_HANDLE_SIZE);
 
-bool inode_of(int fd, std::uint64_t* inode) noexcept {
+bool identify(int fd, FileIdentity* file) noexcept {
   struct stat status {};
-  *inode = 0;
+  *file = {};
   if (::fstat(fd, &status) != 0) return false;
-  *inode = status.st_ino;
+  *file = {status.st_dev, status.st_ino};
   return true;
 }
 
@@ -44,7 +50,7 @@ ze_result_t write_handle(int fd, std::uint64_t size, std::uint64_t offset, ze_ip
   made.fd = fd;
   made.size = size;
   made.offset = offset;
-  if (!inode_of(fd, &made.inode)) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, std::strerror(errno));
+  if (!identify(fd, &made.file)) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, std::strerror(errno));
   std::memset(handle, 0, sizeof *handle);
   std::memcpy(handle->data, &made, sizeof made);
   return ZE_RESULT_SUCCESS;
@@ -59,12 +65,12 @@ ze_result_t read_handle(const ze_ipc_mem_handle_t& handle, IpcHandle* read) {
 
 /// Opens the memory behind a handle.
 ze_result_t open_handle(const IpcHandle& handle, UniqueFd* file) {
-  std::uint64_t inode = 0;
-  const bool is_own = inode_of(handle.fd, &inode) && inode == handle.inode;
+  FileIdentity found;
+  const bool is_own = identify(handle.fd, &found) && found == handle.file;
   const std::string path =
       "/proc/" + (is_own ? "self" : std::to_string(handle.process)) + "/fd/" + std::to_string(handle.fd);
   file->reset(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (*file && inode_of(file->get(), &inode) && inode == handle.inode) return ZE_RESULT_SUCCESS;
+  if (*file && identify(file->get(), &found) && found == handle.file) return ZE_RESULT_SUCCESS;
   return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the memory of process " + std::to_string(handle.process) +
                                                     " behind the handle is gone or not accessible" +
                                                     (*file ? "" : std::string(": ") + std::strerror(errno)));

@@ -14,6 +14,8 @@ import numpy as np
 import tenon as tn
 
 TOP_K = 5000
+# As the exporters' programs compute. Where a CPU has bf16, devices compute in it by default, and random weights make other objects of its digits.
+IN_F32 = "INFERENCE_PRECISION_HINT=f32"
 
 
 def facts_as_options(own):
@@ -30,7 +32,7 @@ def judge_run(judge, tenon, own, found, confidence):
     report = pathlib.Path(own["model"]).with_name("report.json")
     labels = ["--fact", "labels=" + ",".join(own["facts_labels"])] if "facts_labels" in own else []
     run = subprocess.run([tenon, "run", own["photo"], "-m", own["model"], "-q", "--no-compare", "--report", report, "--confidence", str(confidence),
-                          "--top-k", str(TOP_K), *facts_as_options(own), *labels], capture_output=True, text=True, timeout=300)
+                          "--top-k", str(TOP_K), "--set", IN_F32, *facts_as_options(own), *labels], capture_output=True, text=True, timeout=300)
     if run.returncode != 0:
         raise RuntimeError(f"tenon run: {(run.stderr or run.stdout).strip()[-600:]}")
     count, wanted = json.loads(report.read_text())["detections"], len(found.boxes) + len(found.by_label)
@@ -45,7 +47,8 @@ class Found:
     """What a pipeline found in one picture."""
 
     def __init__(self, model, photo, **parameters):
-        pipeline = tn.Pipeline().add("file", path=photo).add("infer", model=model, top_k=TOP_K, timeout_ms=120000, **parameters)
+        pipeline = tn.Pipeline().add("file", path=photo).add("infer", model=model, top_k=TOP_K, timeout_ms=120000,
+                                                                 properties=IN_F32, **parameters)
         frames = list(pipeline)
         if len(frames) != 1:
             raise RuntimeError(f"{len(frames)} pictures came: {pipeline.failures}")

@@ -40,7 +40,7 @@ struct Seen {
   std::atomic<int> asking{0}, asked{0}, torn{0};  ///< Calls of wanted(): in progress, all; destroyed meanwhile.
   std::atomic<std::uint64_t> address{0};
   std::atomic<bool> is_live{false};
-  std::atomic<Rotation> rotation{Rotation::kNone};  ///< Of the last picture that was recorded.
+  std::atomic<Rotation> rotation{Rotation::kNone};  ///< The last recorded picture has it.
 };
 inline Seen seen;
 

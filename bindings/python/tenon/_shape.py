@@ -18,7 +18,7 @@ class Shape(tuple):
             if text[:1] == "[" and text[-1:] == "]":
                 text = text[1:-1]
             extents = [int(part) for part in text.split(",")] if text.strip() else []
-        shape = super().__new__(cls, map(index, extents))
+        shape = super().__new__(cls, [index(extent) for extent in extents])
         if any(extent < 0 for extent in shape):
             raise TypeError(f"extents are at least 0, and a shape of {tuple(shape)} has others: PartialShape has open ones")
         return shape

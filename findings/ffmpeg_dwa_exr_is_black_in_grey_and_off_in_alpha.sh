@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # FFmpeg 8 (PyAV 18.1.0) reads OpenEXR of DWAA and DWAB, as OpenEXR 3.5.3 writes it, wrongly and without an error: a grey picture (channel Y), of half
-# or float, is black all over, as if nothing were in the file. Of a float picture with alpha the colours are right within the loss, but the
-# alpha is made of other numbers, most of them off. Half alpha and the colours are right, and so is each of these with ZIP. OpenEXR itself
+# or float, is black all over, as if nothing were in the file. A float picture with alpha has the right colours, within the loss, but its alpha
+# is made of other numbers. Half alpha and the colours are right, and so is each of these with ZIP. OpenEXR itself
 # reads all of them within 0.005.
 # Guess before the run: each channel comes back as OpenEXR reads it, but for rounding, or the file is refused.
 set -euo pipefail

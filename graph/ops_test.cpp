@@ -181,6 +181,18 @@ TEST(Ops, ReshapeOfNothingKnowsTheOtherExtents) {
   EXPECT_EQ(reshaped({2, 0, 4}, {2, -1}), "[2,0]");
 }
 
+TEST(Ops, SqueezeMaySkipAxesWhoseExtentIsNotOne) {
+  const auto squeezed = [](const char* shape) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(shape));
+    const auto axis = std::make_shared<op::v0::Constant>(element::i64, Shape{1}, std::vector<std::int64_t>{1});
+    return make_node("Squeeze", 15, {x, axis}, {{"allow_axis_skip", true}})->get_output_partial_shape(0).to_string();
+  };
+  EXPECT_EQ(squeezed("[2,1,4]"), "[2,4]");
+  EXPECT_EQ(squeezed("[2,3,4]"), "[2,3,4]");
+  EXPECT_EQ(squeezed("[2,2..5,?]"), "[2,2..5,?]");
+  EXPECT_EQ(squeezed("[2,?,4]"), "[...]");
+}
+
 TEST(Ops, KeepStateWithAndWithoutAnInitialValue) {
   const auto variable =
       std::make_shared<op::util::Variable>(op::util::VariableInfo{PartialShape{2}, element::f32, "sum"});

@@ -108,13 +108,16 @@ void infer_squeeze(Node& node) {
     axes = normalized_axes(distinct, data.size());
   }
   // No axes given: removes every extent of 1.
-  const bool all = axes.empty();
+  const bool all = axes.empty(), skips = node.get_attributes().get_bool("allow_axis_skip", false);
   PartialShape out;
   for (std::size_t axis = 0; axis < data.size(); ++axis) {
     const bool named = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    if (all && data[axis].is_dynamic()) return set_output(node, 0, PartialShape::dynamic());
+    if ((all || (named && skips)) && data[axis].is_dynamic() && data[axis].compatible(1))
+      return set_output(node, 0, PartialShape::dynamic());
     if (all ? data[axis] == Dimension(1) : named && data[axis].compatible(1)) continue;
-    if (named) fail("axis " + std::to_string(axis) + " of " + data.to_string() + " is not 1 and cannot be squeezed");
+    // Since set 15 a named axis may stay: torch.squeeze is converted so.
+    if (named && !skips)
+      fail("axis " + std::to_string(axis) + " of " + data.to_string() + " is not 1 and cannot be squeezed");
     out.push_back(data[axis]);
   }
   set_output(node, 0, out);

@@ -6,6 +6,7 @@
 
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/precise.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon::onnx_test {
@@ -180,6 +181,29 @@ TEST(OnnxEncoders, RefuseUnequalListsAndUnknownCategories) {
   EXPECT_THAT(values_of(evaluate(*strict.read(), {words({"b"}, {1})}).at(0)), ElementsAre(0, 1));
   EXPECT_THAT(run_error(strict, words({"a", "c"}, {2})),
               AllOf(HasSubstr("'layer/LookUp'"), HasSubstr("element 1"), HasSubstr("2 keys")));
+}
+
+TEST(OnnxLinear, ModelsAreComputedInF32) {
+  for (const char* type : {"LinearRegressor", "LinearClassifier", "SVMRegressor"}) {
+    Builder b;
+    b.input("x", {-1, 2}).output("y");
+    auto& node = learned(b, type, {"y"});
+    set(node, "coefficients", std::vector<float>{3, 0.01f});
+    if (std::string(type) == "SVMRegressor") {
+      set(node, "n_supports", 2);
+      set(node, "support_vectors", std::vector<float>{1, 2, 3, 4});
+      set(node, "rho", std::vector<float>{1});
+    } else {
+      set(node, "intercepts", std::vector<float>{-5850});
+    }
+    int products = 0;
+    for (const auto& each : b.read()->get_ordered_ops()) {
+      if (!is_op(each, "MatMul")) continue;
+      ++products;
+      EXPECT_TRUE(is_precise(*each)) << type;
+    }
+    EXPECT_EQ(products, 1) << type;
+  }
 }
 
 TEST(OnnxZipMap, LeavesATensor) {

@@ -197,7 +197,8 @@ Out linear_scores(const NodeContext& node, std::size_t rows) {
   if (!intercepts.empty() && intercepts.size() != rows)
     fail("intercepts has " + std::to_string(intercepts.size()) + " entries, expected " + std::to_string(rows));
   const Out weights = reshape(reals(kReal, coefficients), Ints{static_cast<std::int64_t>(rows), -1});
-  const Out scores = matmul(convert(real_rows(node), kReal), weights, false, true);
+  // Features have units: a year or a price in bf16 is off by more than what is predicted.
+  const Out scores = precise(matmul(convert(real_rows(node), kReal), weights, false, true));
   return intercepts.empty() ? scores : add(scores, reals(kReal, intercepts));
 }
 

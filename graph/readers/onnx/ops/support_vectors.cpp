@@ -44,7 +44,7 @@ OutputVector svm_regressor(const NodeContext& node) {
     const Out vectors =
         matrix(node.get_floats("support_vectors"), static_cast<std::size_t>(supports), "support_vectors");
     const Out weights = matrix(coefficients, static_cast<std::size_t>(supports), "coefficients");
-    score = matmul(kernels(node, vectors, false), weights);
+    score = precise(matmul(kernels(node, vectors, false), weights));
   }
   score = add(score, scalar(ElementType::kF32, rho_of(node, 1)[0]));
   if (node.get_int("one_class", 0) != 0) {
@@ -93,8 +93,8 @@ OutputVector svm_classifier(const NodeContext& node) {
   auto rho = rho_of(node, pairs);
   rho.resize(pairs);
   const Out matrix_of = kernels(node, matrix(node.get_floats("support_vectors"), vectors, "support_vectors"), false);
-  const Out scores =
-      add(matmul(matrix_of, matrix(weights, pairs, "coefficients"), false, true), reals(ElementType::kF32, rho));
+  const Out scores = add(precise(matmul(matrix_of, matrix(weights, pairs, "coefficients"), false, true)),
+                         reals(ElementType::kF32, rho));
   const Out is_first = convert(op("Greater", 1, {scores, scalar_like(scores, 0)}), ElementType::kF32);
   const Out is_second = sub(scalar_like(scores, 1), is_first);
   const Out votes =

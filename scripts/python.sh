@@ -60,7 +60,7 @@ wheel_by_uv() {
   local folder code
   folder=$(mktemp -d)
   run_uv venv -q --python "$1" "$folder/venv" &&
-    VIRTUAL_ENV="$folder/venv" run_uv pip install -q --no-index --no-deps --find-links build/wheel tenon &&
+    VIRTUAL_ENV="$folder/venv" run_uv pip install -q --no-cache --no-index --no-deps --find-links build/wheel tenon &&
     VIRTUAL_ENV="$folder/venv" run_uv pip install -q --only-binary :all: $WHEEL_TEST_PACKAGES &&  # The newest that this Python has wheels of.
     mkdir "$folder/tests" && cp bindings/python/tests/*.py "$folder/tests" &&
     (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider tests) &&

@@ -322,8 +322,14 @@ InputStageOptions options_from(const Model& model, const FrameInfo& source, cons
     options.layout = colours(1) || !colours(3) ? ImageLayout::kNchw : ImageLayout::kNhwc;
   }
   const bool planar = options.layout == ImageLayout::kNchw;
-  if (!colours(planar ? 1 : 3)) refuse("the channels must be 1 or 3, at axis 1 (NCHW) or 3 (NHWC)");
-  const auto channels = static_cast<std::size_t>(shape[planar ? 1 : 3].get_length());
+  // Exporters leave even these open (OpenVINO's converter where it is given no example): what the model says of its colours counts then.
+  const Dimension stated = shape[planar ? 1 : 3];
+  const std::string colour = info.text("color_space");
+  const bool is_grey = !colour.empty() && read_named(info, "color_space", colour, kOrders) == ChannelOrder::kGray;
+  const std::size_t said = is_grey ? 1 : 3;
+  if (stated.is_static() ? !colours(planar ? 1 : 3) : !stated.compatible(Dimension(static_cast<std::int64_t>(said))))
+    refuse("the channels must be 1 or 3, at axis 1 (NCHW) or 3 (NHWC)");
+  const std::size_t channels = stated.is_static() ? static_cast<std::size_t>(stated.get_length()) : said;
   const auto size = [&](std::size_t axis, std::size_t open) {
     return shape[axis].is_static() ? static_cast<std::size_t>(shape[axis].get_length()) : open;
   };

@@ -27,6 +27,8 @@ def export(family, photo):
         tensor = (tensor - mean[:, None, None]) / deviation[:, None, None]
         said = {"model": str(path), "confidence": 0.0,
                 "facts": {"model_type": "RF-DETR", "mean_values": "123.675 116.28 103.53", "scale_values": "58.395 57.12 57.375", "color_space": "RGB"}}
+        if options.get("format") == "openvino":  # Its input has no extent that is known.
+            said["facts"]["input_size"] = f"{size} {size}"
         common.add_runs(said, tensor)
         found = model.predict(Image.open(photo), threshold=0.0)
         order = np.argsort(-found.confidence)

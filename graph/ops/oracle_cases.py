@@ -135,7 +135,7 @@ def shapes():
     attempt("reshape zero", [x, c(0, 0, 2, -1)], lambda a, b: opset1.reshape(a, b, True), constants=(1,))
     attempt("squeeze", [f(1, 3, 1, 2), c(0, -2)], opset1.squeeze, constants=(1,))
     for axes in ((1,), (0, 1), (-2, -1)):
-        attempt(f"squeeze_skips{axes}", [f(1, 3, 1, 2), c(*axes)], lambda x, a: opset15.squeeze(x, a, allow_axis_skip=True), constants=(1,))
+        attempt("squeeze_skips_" + "_".join(map(str, axes)), [f(1, 3, 1, 2), c(*axes)], lambda x, a: opset15.squeeze(x, a, allow_axis_skip=True), constants=(1,))
     attempt("unsqueeze", [x, c(0, -1)], opset1.unsqueeze, constants=(1,))
     attempt("transpose", [x, c(2, 0, 1)], opset1.transpose, constants=(1,))
     attempt("transpose u8", [i(3, 5, low=0, high=255, t=np.uint8), c(1, 0)], opset1.transpose, constants=(1,))

@@ -8,6 +8,7 @@
 
 #include <tenon/frameworks/ffmpeg/base/av.cpp>
 #include <tenon/frameworks/ffmpeg/base/context.cpp>
+#include <tenon/frameworks/ffmpeg/base/misread.cpp>
 #include <tenon/frameworks/ffmpeg/base/pixel_format.cpp>
 #include <tenon/frameworks/ffmpeg/frames/audio.cpp>
 #include <tenon/frameworks/ffmpeg/frames/convert.cpp>

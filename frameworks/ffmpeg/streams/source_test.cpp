@@ -6,6 +6,8 @@
 #include <tenon/frameworks/ffmpeg/video.hpp>
 
 #include <fstream>
+#include <map>
+#include <span>
 #include <thread>
 
 #include <netinet/in.h>
@@ -15,6 +17,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tenon/frameworks/ffmpeg/misread.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace source_test {
@@ -281,6 +284,58 @@ TEST_F(FfmpegSource, EveryCutEndsInFramesOrAnError) {
     for (std::size_t i = cut; i < std::min(cut + 8, damaged.size()); ++i) damaged[i] = static_cast<char>(~damaged[i]);
     run(write(folder_.file("damaged.mp4"), damaged));  // Any result but a crash or a hang.
   }
+}
+
+/// A grey TIFF of 16 x 16 zeros of this many bits, of one strip or tile. @param extra  One more tag with a 16-bit value; 0: none.
+std::string tiff(std::uint16_t bits, std::uint16_t format, bool has_tiles, std::uint16_t extra = 0) {
+  std::map<std::uint16_t, std::uint32_t> tags{{256, 16}, {257, 16}, {258, bits},  {259, 1},
+                                              {262, 1},  {277, 1},  {339, format}};
+  const std::uint32_t bytes = 16 * 16 * bits / 8;
+  if (has_tiles)
+    tags.merge(decltype(tags){{322, 16}, {323, 16}, {324, 8}, {325, bytes}});
+  else
+    tags.merge(decltype(tags){{273, 8}, {278, 16}, {279, bytes}});
+  if (extra) tags[extra] = 1;
+  std::string file("II*\0", 4);
+  const auto put = [&](std::uint32_t value, int count) {
+    for (int i = 0; i < count; ++i) file += static_cast<char>(value >> 8 * i);
+  };
+  put(8 + bytes, 4);
+  file.append(bytes, '\0');
+  put(static_cast<std::uint32_t>(tags.size()), 2);
+  for (const auto& [tag, value] : tags) {
+    put(tag, 2);
+    put(4, 2);  // LONG, whose low half stands where a SHORT would.
+    put(1, 4);
+    put(value, 4);
+  }
+  put(0, 4);
+  return file;
+}
+
+TEST_F(FfmpegSource, TiffsThatFfmpegTakesForOthersAreRefused) {
+  const auto path = [&](const std::string& bytes) { return write(folder_.file("picture.tiff"), bytes); };
+  for (const auto& [bytes, why] : {std::pair(tiff(8, 1, true), "in tiles"),
+                                   {tiff(16, 1, true), "in tiles"},
+                                   {tiff(8, 2, false), "signed"},
+                                   {tiff(16, 2, false), "signed"},
+                                   {tiff(16, 3, false), "16-bit reals"}}) {
+    const auto [code, message] = run(path(bytes));
+    EXPECT_EQ(code, Code::kUnimplemented) << message;
+    EXPECT_THAT(message, testing::HasSubstr(why));
+  }
+  for (const std::uint16_t bits : {8, 16}) {
+    std::size_t frames = 0;
+    EXPECT_EQ(run(path(tiff(bits, 1, false)), {}, &frames).second, "");
+    EXPECT_EQ(frames, 1u);
+  }
+  const std::string whole = tiff(16, 2, false);
+  const auto why = [](const std::string& bytes) {
+    return ff::detail::why_misread(AV_CODEC_ID_TIFF, std::as_bytes(std::span(bytes.data(), bytes.size())));
+  };
+  EXPECT_EQ(why(tiff(8, 1, true, 50706)), nullptr) << "a DNG";
+  for (std::size_t length = 0; length <= whole.size(); ++length) why(whole.substr(0, length));
+  EXPECT_NE(why(whole), nullptr);
 }
 
 TEST_F(FfmpegSource, UnknownFormatAndMisspeltOption) {

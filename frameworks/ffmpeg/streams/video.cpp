@@ -9,6 +9,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
@@ -20,6 +21,7 @@
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/hardware.hpp>
+#include <tenon/frameworks/ffmpeg/misread.hpp>
 #include <tenon/frameworks/ffmpeg/packets.hpp>
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/pool.hpp>
@@ -295,6 +297,11 @@ struct Video::Impl {
     }
     if (options.sender_time) note_sender_time();
     if (options.packets) options.packets->add(*packet);
+    const auto bytes = std::as_bytes(std::span(packet->data, static_cast<std::size_t>(packet->size)));
+    if (const char* const misread = detail::why_misread(codec->codec_id, bytes)) {
+      av_packet_unref(packet.get());
+      throw Error(Code::kUnimplemented, what() + " is " + misread);
+    }
     const int error = avcodec_send_packet(codec, packet.get());
     av_packet_unref(packet.get());
     decoder.rethrow();

@@ -73,7 +73,8 @@ def export(family, photo):
         fed = pixels if size is None else torch.nn.functional.interpolate(pixels, size, mode="bilinear")
         said = {"model": str(path)}
         with contextlib.chdir(place):  # The inferencer keeps a cache where it runs.
-            result = OpenVINOInferencer(path, "CPU").predict(fed.numpy()[0].transpose(1, 2, 0))
+            # By default it computes in bf16 where the CPU has it, which moves pixels across the threshold.
+            result = OpenVINOInferencer(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).predict(fed.numpy()[0].transpose(1, 2, 0))
         score, is_anomaly = float(np.ravel(result.pred_score)[0]), bool(np.ravel(result.pred_label)[0])
         said["anomaly"] = {"label": "Anomaly" if is_anomaly else "Normal", "score": score if is_anomaly else 1 - score}
         if getattr(result, "pred_mask", None) is not None:

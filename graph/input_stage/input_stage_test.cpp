@@ -436,15 +436,6 @@ TEST(InputStage, ReadsModelInfoAsModelApiWritesIt) {
           .channels,
       ChannelOrder::kRgb);
   EXPECT_EQ(options_from(*picture_model({1, 1, 32, 64}), frame).channels, ChannelOrder::kGray);
-  // Nothing of the shape is known: what the model says of its colours, else RGB.
-  const PartialShape open{-1, -1, -1, -1};
-  options = options_from(*picture_model(open), frame);
-  EXPECT_EQ(options.layout, ImageLayout::kNchw);
-  EXPECT_EQ(options.channels, ChannelOrder::kRgb);
-  options = options_from(*picture_model(open, {{"color_space", "GRAY"}, {"input_size", "32 64"}}), frame);
-  EXPECT_EQ(options.channels, ChannelOrder::kGray);
-  EXPECT_EQ(options.width, 64u);
-  EXPECT_THROW(options_from(*picture_model({1, Dimension(4, 8), -1, -1}), frame), Error);
   options = options_from(*picture_model({1, 32, 64, 3}), frame);
   EXPECT_EQ(options.layout, ImageLayout::kNhwc);
   EXPECT_EQ(options.width, 64u);

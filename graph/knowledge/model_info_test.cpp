@@ -286,4 +286,20 @@ TEST(ModelInfo, PartsOfPicturesAndOpenSizesFollowTheFacts) {
   EXPECT_THROW(options_from(*model, FrameInfo{kNv12, 1280, 720}), Error);
 }
 
+/// IRs that rfdetr exports say nothing of the shape.
+TEST(ModelInfo, AnInputWithoutAnyKnownExtentTakesFrames) {
+  const FrameInfo frame{kNv12, 640, 360};
+  const PartialShape open{-1, -1, -1, -1};
+  auto options = options_from(*model_of({{1}}, open), frame);
+  EXPECT_EQ(options.layout, ImageLayout::kNchw);
+  EXPECT_EQ(options.channels, ChannelOrder::kRgb);
+  const auto told = model_of({{1}}, open);
+  told->set_rt_info(std::string("GRAY"), {"model_info", "color_space"});
+  told->set_rt_info(std::string("32 64"), {"model_info", "input_size"});
+  options = options_from(*told, frame);
+  EXPECT_EQ(options.channels, ChannelOrder::kGray);
+  EXPECT_EQ(options.width, 64u);
+  EXPECT_THROW(options_from(*model_of({{1}}, {1, Dimension(4, 8), -1, -1}), frame), Error);
+}
+
 }  // namespace model_info_test

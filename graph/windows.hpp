@@ -28,5 +28,9 @@ struct Spatial3 {
 /// @pre shapes are known. @errors kInvalidArgument: attributes that do not agree with them.
 TENON_API Spatial3 sliding_window(const Node& node);
 
+/// Whether the means of an AvgPool are of the picture's elements alone: exclude-pad says so, or no pads are declared that could count. Rounded
+/// up, the last window may reach beyond the picture all the same. @cost some look-ups of attributes
+TENON_API bool excludes_padding(const Node& average_pool);
+
 }  // namespace v1
 }  // namespace tenon

@@ -118,6 +118,10 @@ def pooling():
             attempt(f"max pool 1 {rounding} {pad}", [x], lambda a: opset1.max_pool(a, [2, 3], [1, 0], [0, 1], [3, 2], rounding, pad))
             for exclude in [True, False]:
                 attempt(f"avg pool {rounding} {pad} {exclude}", [x], lambda a: opset1.avg_pool(a, [2, 3], [1, 0], [0, 1], [3, 2], exclude, rounding, pad))
+    for rounding, pad in (("ceil", "explicit"), ("ceil", "valid")):
+        for exclude in [True, False]:  # The last windows reach beyond the picture.
+            attempt(f"avg pool {rounding} {pad} {exclude} beyond", [f(1, 2, 5, 6)],
+                    lambda a: opset1.avg_pool(a, [2, 4], [0, 0], [0, 0], [2, 3], exclude, rounding, pad))
     attempt("max pool 8", [x], lambda a: opset8.max_pool(a, [2, 2], [1, 1], [1, 1], [0, 0], [3, 3], "floor", "explicit", "i64", 0))
     attempt("max pool 8 dilated", [x], lambda a: opset8.max_pool(a, [1, 2], [2, 1], [1, 1], [1, 0], [3, 2], "ceil", "explicit", "i32", 2))
     attempt("max pool 14", [x], lambda a: opset14.max_pool(a, [2, 2], [1, 1], [1, 1], [1, 1], [3, 3], "ceil_torch", "explicit", "i64", 0))

@@ -130,11 +130,24 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
     store_elements(outputs[1].element_type(), indices.data(), indices.size(), outputs[1].data());
 }
 
+}  // namespace
+
+bool excludes_padding(const Node& average_pool) {
+  // OpenVINO spells the attribute with a hyphen, as its first IR did.
+  const Attributes& attributes = average_pool.get_attributes();
+  if (attributes.get_bool("exclude-pad") || attributes.get_string("auto_pad") == "valid") return true;
+  const auto are_zero = [&](const char* pads) {
+    return std::ranges::all_of(attributes.get_ints(pads), [](std::int64_t pad) { return pad == 0; });
+  };
+  return attributes.get_string("auto_pad") == "explicit" && are_zero("pads_begin") && are_zero("pads_end");
+}
+
+namespace {
+
 void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
   const Spatial3 s = pool_window(node, in, out);
-  // OpenVINO spells the attribute with a hyphen, as its first IR did.
-  const bool exclude = node.get_attributes().get_bool("exclude-pad");
+  const bool exclude = excludes_padding(node);
   const bool torch = node.get_attributes().get_string("rounding_type") == "ceil_torch";
   const std::size_t planes = in[0] * in[1], in_plane = extent_product(in, 2, in.size()),
                     out_plane = extent_product(out, 2, out.size());

@@ -157,6 +157,23 @@ TEST_F(GpuLowering, AdaptivePoolsAndWhatReadsTheirIndices) {
       {x});
 }
 
+/// Rounded up, the last windows hang over; without pads, what hangs over does not count.
+TEST_F(GpuLowering, MeansOfWindowsBeyondThePicture) {
+  for (const bool excludes : {true, false}) {
+    for (const std::size_t channels : {3u, 16u}) {
+      const auto x = parameter({2, channels, 5, 7});
+      judge({outputs("AvgPool", 1, {x},
+                     {{"kernel", {3, 2}},
+                      {"strides", {3, 3}},
+                      {"pads_begin", {0, 0}},
+                      {"pads_end", {0, 0}},
+                      {"exclude-pad", excludes},
+                      {"rounding_type", std::string("ceil")}})},
+            {x});
+    }
+  }
+}
+
 /// Regions of whole pixels and of fractions, beyond the picture, without pixels, and after one of no picture.
 TEST_F(GpuLowering, RegionsArePooled) {
   std::mt19937 random(11);

@@ -7,6 +7,7 @@
 #include <tenon/engine/kernels/image/window_pool.hpp>
 #include <tenon/engine/lower/build/table.hpp>
 #include <tenon/engine/lower/build/window.hpp>
+#include <tenon/graph/windows.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -160,7 +161,7 @@ bool lower_pool(PlanBuilder& builder, const Chain& chain) {
   const Window window = make_window(*node, spatial(src), spatial(dst), attributes.get_ints("kernel"));
   if (is_max && node->get_output_size() > 1 && !node->get_output_target_inputs(1).empty())
     return lower_greatest(builder, node, window);
-  const bool exclude_pad = !is_max && attributes.get_bool("exclude-pad", attributes.get_bool("exclude_pad", false));
+  const bool exclude_pad = !is_max && excludes_padding(*node);
   for (std::size_t i = 0; i < window.kernel.size(); ++i) {
     // A window entirely in the padding is undefined in oneDNN.
     const auto extent = (window.kernel[i] - 1) * (window.dilations[i] + 1) + 1;

@@ -36,6 +36,18 @@ Out computed(const Shape& shape, unsigned seed, ParameterVector& parameters) {
   return op1("Add", 1, {with_ties(shape, seed), nothing});
 }
 
+/// Rounded up, the last windows hang over; without pads, what hangs over does not count.
+TEST(LowerPooling, MeansOfWindowsBeyondThePicture) {
+  for (const bool excludes : {true, false}) {
+    const auto x = parameter({2, 20, 5, 7});
+    const Attributes attributes{{"kernel", {3, 2}},        {"strides", {3, 3}},
+                                {"pads_begin", {0, 0}},    {"pads_end", {0, 0}},
+                                {"exclude-pad", excludes}, {"rounding_type", std::string("ceil")}};
+    EXPECT_EQ(judge(op1("AvgPool", 1, {x}, attributes), {x}).references, 0u);
+    EXPECT_EQ(judge(op1("AvgPool", 1, {convolution(x, 20, 1)}, attributes), {x}).references, 0u);
+  }
+}
+
 TEST(LowerPooling, AdaptiveMeansInEveryLayout) {
   struct Case {
     Shape source;

@@ -11,13 +11,14 @@
 #include <tenon/devices/gpu/lower/matmul_conv/channels_last.hpp>
 #include <tenon/devices/gpu/lower/matmul_conv/matrix.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/graph/windows.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
 
 void set_wide_pool(Builder& builder, const Node& node, const Picture& data, const Spatial3& window) {
   const bool is_max = is_op(&node, "MaxPool");
-  const bool excludes = !is_max && node.get_attributes().get_bool("exclude-pad");
+  const bool excludes = !is_max && excludes_padding(node);
   set_wide_picture(builder, node, is_max ? "max_pool" : "average_pool", data, window.out[1] * window.out[2],
                    kernels::pool_channels_last, [=](Kernel& kernel) {
                      add_window(kernel, window);
@@ -61,7 +62,7 @@ void lower_pool(Builder& builder, const Node& node) {
       for (std::size_t i = from; i < data.shape.size(); ++i) per_axis *= data.shape[i];
       kernel.number("PER_AXIS", static_cast<std::int64_t>(per_axis));
     }
-    const bool excludes = !is_max && self->get_attributes().get_bool("exclude-pad");
+    const bool excludes = !is_max && excludes_padding(*self);
     kernel.define("EXCLUDES_PAD", excludes ? 1 : 0).define("IS_TORCH", is_torch ? 1 : 0);
     for (std::size_t i = 0; i < 3; ++i) kernel.number(std::string("PEND_") + "DHW"[i], window.window[i].pad_end);
     kernel.text(kernels::pool);

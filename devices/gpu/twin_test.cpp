@@ -333,13 +333,16 @@ TEST_F(Twin, WhatTheTwinDoesNotHaveRunsOnOpenCl) {
 
 /// CUDA counts no more than 65,535 groups along the second and the third axis, OpenCL does.
 TEST_F(Twin, MoreGroupsThanItCountsRunOnOpenCl) {
-  const Shape shape{65537, 2, 8};
+  const Shape shape{65537, 4};
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(shape));
-  Output<Node> y = x;
-  for (int i = 0; i < 5; ++i) {
-    y = make_node("MatMul", 0, {y, x}, {{"transpose_b", true}})->output(0);
-    y = make_node("MatMul", 0, {y, x}, {})->output(0);
-    y = make_node("Softmax", 8, {y}, {{"axis", std::int64_t{2}}})->output(0);
+  const auto one = op::v0::Constant::create(element::i64, Shape{}, {1});
+  Output<Node> y =
+      make_node("TopK", 11, {x, one}, {{"axis", std::int64_t{1}}, {"mode", "max"}, {"sort", "value"}})->output(0);
+  y = make_node("ReduceMean", 1, {y, op::v0::Constant::create(element::i64, Shape{1}, {0})}, {{"keep_dims", true}})
+          ->output(0);
+  for (int i = 0; i < 8; ++i) {
+    y = make_node("Sin", 0, {y})->output(0);
+    y = make_node("Softmax", 8, {y}, {{"axis", std::int64_t{1}}})->output(0);
   }
   const auto model = std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "groups");
   Tensor values(element::f32, shape);

@@ -348,7 +348,8 @@ class Screen {
                                first.data(),   size.data(),   stays.data(),  nullptr};
     posix_spawn_file_actions_t quiet;
     posix_spawn_file_actions_init(&quiet);
-    posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
+    // Should this program end without its destructors, a reader of its output is not to wait for the screen.
+    for (const int output : {1, 2}) posix_spawn_file_actions_addopen(&quiet, output, "/dev/null", O_WRONLY, 0);
     is_running_ = ::posix_spawnp(&process_, program.c_str(), &quiet, nullptr, arguments, environ) == 0;
     posix_spawn_file_actions_destroy(&quiet);
     char digit = 0;

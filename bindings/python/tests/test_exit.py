@@ -13,6 +13,17 @@ import tenon as tn
 compiled = tn.compile_model(relu_model(), "CPU")
 """ % os.path.dirname(os.path.abspath(__file__))
 
+PICTURES = """
+import threading, time
+import numpy as np
+class Pictures(tn.Source):
+    "Pictures without an end."
+    def frames(self):
+        while True:
+            time.sleep(0.001)
+            yield np.zeros((8, 8, 3), np.uint8)
+"""
+
 
 def test_globals_in_any_order(python):
     assert python(START + """
@@ -70,15 +81,7 @@ pipeline = tn.Pipeline().add(Pictures).add(Keeps)
                                  "while True: tn.Pipeline().add(Pictures).add('null').start().stats", "while True: next(iter(tn.Pipeline().add(Pictures)))"])
 def test_exit_while_a_thread_uses_a_pipeline(python, use):
     """As threads of cameras do, which end with the program alone."""
-    python(START + f"""
-import threading, time
-import numpy as np
-class Pictures(tn.Source):
-    "Pictures without an end."
-    def frames(self):
-        while True:
-            time.sleep(0.001)
-            yield np.zeros((8, 8, 3), np.uint8)
+    python(START + PICTURES + f"""
 def use():
     {use}
 for _ in range(2): threading.Thread(target=use, daemon=True).start()
@@ -88,16 +91,9 @@ time.sleep(0.3)
 
 def test_objects_that_go_in_their_own_callback(python):
     """The last reference to a request, a queue or a pipeline may be dropped where its own thread is: it ends when that has returned."""
-    assert python(START + """
-import gc, threading, time
-import numpy as np
+    assert python(START + PICTURES + """
+import gc
 over = threading.Event()
-class Pictures(tn.Source):
-    "Pictures without an end."
-    def frames(self):
-        while True:
-            time.sleep(0.001)
-            yield np.zeros((8, 8, 3), np.uint8)
 def drop(*given):
     global kept
     if "kept" in globals():

@@ -44,6 +44,7 @@ ROOMS = {
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
     "engine/kernels": (("simd", "low_bit", "reductions", "attention", "recurrent", "data_movement", "image", "nms"), set()),
     "engine/lower": (("build", "matmul_conv", "reductions", "data_movement", "image"), set()),
+    "graph/ops": (("internal", "elementwise", "matmul_conv", "reductions", "data_movement", "image", "nms"), HEADERS),
     "vision": (("internal", "outputs", "decoders", "tracking", "metrics", "drawing"), HEADERS),
     "devices/gpu": (("public", "twin", "program", "plan", "lower", "remote", "request"), {"native.hpp", "config.hpp", "target.hpp", "hardware.hpp", "kernels.hpp"}),
     "devices/gpu/lower": (("build", "matmul_conv", "reductions", "data_movement", "image", "nms"), set()),

@@ -1,7 +1,7 @@
 // A recurrent layer: a group of LANES work-items runs the steps of one sequence in one direction. The inputs' part of
 // the gates is computed: GATES_OF(i), [direction, batch, step, gate, hidden]. R(i), B(i), H0(i), C0(i), LENGTH(i);
 // STATE(i), the state now and next, CELL(i), RESET(i): room; Y_SET(i, v), HN_SET(i, v), CN_SET(i, v). The rules are those
-// of graph/ops/recurrent.cpp.
+// of graph/ops/matmul_conv/recurrent.cpp.
 #define GATE_SUM(name, gate, vector, begin)                                         \
   ACC name = GATES_OF(row + PLACE(gate) * HIDDEN + i) + BIAS(gate);                 \
   for (int k = 0; k < HIDDEN; ++k) name += R(((d * GATES + PLACE(gate)) * HIDDEN + i) * HIDDEN + k) * vector((begin) + k)

@@ -257,12 +257,12 @@ void infer_detection_output(Node& node) {
   node.set_output_type(0, type, {1, 1, rows, 7});
 }
 
-struct Box {
+struct DecodedBox {
   float x0, y0, x1, y1;
   float area() const { return x1 < x0 || y1 < y0 ? 0 : (x1 - x0) * (y1 - y0); }
 };
 
-float overlap(const Box& a, const Box& b) {
+float overlap(const DecodedBox& a, const DecodedBox& b) {
   const float width = std::min(a.x1, b.x1) - std::max(a.x0, b.x0), height = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
   if (width <= 0 || height <= 0) return 0;
   const float shared = width * height;
@@ -291,7 +291,7 @@ class Detector {
       for (const auto& [label, kept] : detect(image)) {
         for (const std::int64_t prior : kept) {
           if (count == most) break;
-          Box box = decode(image, prior, label);
+          DecodedBox box = decode(image, prior, label);
           if (attributes_.get_bool("clip_after_nms")) clip(box);
           float* row = rows.data() + 7 * count++;
           const float values[] = {static_cast<float>(image),
@@ -315,16 +315,16 @@ class Detector {
   float score(std::int64_t image, std::int64_t prior, std::int64_t label) const {
     return scores_[static_cast<std::size_t>((image * shape_.priors + prior) * shape_.classes + label)];
   }
-  static void clip(Box& box) {
+  static void clip(DecodedBox& box) {
     for (float* x : {&box.x0, &box.y0, &box.x1, &box.y1}) *x = std::clamp(*x, 0.0F, 1.0F);
   }
 
-  Box decode(std::int64_t image, std::int64_t prior, std::int64_t label) const {
+  DecodedBox decode(std::int64_t image, std::int64_t prior, std::int64_t label) const {
     const bool normalized = attributes_.get_bool("normalized"), share = attributes_.get_bool("share_location");
     const std::int64_t size = normalized ? 4 : 5, rows = has_variances_ ? 2 : 1;
     const std::int64_t base = (prior_images_ == 1 ? 0 : image) * rows * prior_stride_;
     const float* p = priors_.data() + base + prior * size + (normalized ? 0 : 1);
-    Box anchor{p[0], p[1], p[2], p[3]};
+    DecodedBox anchor{p[0], p[1], p[2], p[3]};
     if (!normalized) {
       const auto width = static_cast<float>(attributes_.get_int("input_width")),
                  height = static_cast<float>(attributes_.get_int("input_height"));
@@ -334,7 +334,7 @@ class Detector {
     if (has_variances_) std::copy_n(priors_.data() + base + prior_stride_ + prior * 4, 4, variance);
     const std::int64_t locations = share ? 1 : shape_.classes;
     const float* d = boxes_.data() + ((image * shape_.priors + prior) * locations + (share ? 0 : label)) * 4;
-    Box box;
+    DecodedBox box;
     if (attributes_.get_string("code_type") == "caffe.PriorBoxParameter.CORNER") {
       box = {anchor.x0 + variance[0] * d[0], anchor.y0 + variance[1] * d[1], anchor.x1 + variance[2] * d[2],
              anchor.y1 + variance[3] * d[3]};
@@ -380,11 +380,11 @@ class Detector {
                      [&](std::int64_t a, std::int64_t b) { return score(image, a, label) > score(image, b, label); });
     const std::int64_t top = attributes_.get_int("top_k");
     if (top >= 0 && static_cast<std::size_t>(top) < order.size()) order.resize(static_cast<std::size_t>(top));
-    std::vector<Box> boxes;
+    std::vector<DecodedBox> boxes;
     for (const std::int64_t prior : order) {
-      const Box box = decode(image, prior, label);
+      const DecodedBox box = decode(image, prior, label);
       const bool is_free = std::none_of(boxes.begin(), boxes.end(),
-                                        [&](const Box& other) { return overlap(box, other) > most_overlap; });
+                                        [&](const DecodedBox& other) { return overlap(box, other) > most_overlap; });
       if (!is_free) continue;
       boxes.push_back(box);
       chosen.push_back(prior);

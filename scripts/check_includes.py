@@ -51,6 +51,7 @@ ROOMS = {
     "drivers/vaapi": (("objects", "codec", "process", "calls"), set()),
     "drivers/npu": (("objects", "instrument", "compiler", "run", "calls"), set()),
     "tools/tenon": (("shared", "migrate", "proof", "tune", "show", "commands"), set()),
+    "tools/tenon/show": (("text", "pictures", "models", "pipelines", "reports"), set()),
 }
 # Units that may include each other, each set with its reason in ARCHITECTURE.md.
 CIRCLES = [

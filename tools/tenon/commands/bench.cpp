@@ -25,10 +25,10 @@
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
-#include <tenon/tools/tenon/show/histogram.hpp>
-#include <tenon/tools/tenon/show/profile.hpp>
-#include <tenon/tools/tenon/show/stage.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/models/profile.hpp>
+#include <tenon/tools/tenon/show/models/stage.hpp>
+#include <tenon/tools/tenon/show/text/histogram.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -14,7 +14,7 @@
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/shared/pipeline_file.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
-#include <tenon/tools/tenon/show/tune_report.hpp>
+#include <tenon/tools/tenon/show/reports/tune_report.hpp>
 
 namespace tenon::tool {
 

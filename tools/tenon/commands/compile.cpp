@@ -17,12 +17,12 @@
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
-#include <tenon/tools/tenon/show/executed_steps.hpp>
-#include <tenon/tools/tenon/show/npu_times.hpp>
-#include <tenon/tools/tenon/show/pass_dump.hpp>
-#include <tenon/tools/tenon/show/progress.hpp>
-#include <tenon/tools/tenon/show/stage.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/models/executed_steps.hpp>
+#include <tenon/tools/tenon/show/models/npu_times.hpp>
+#include <tenon/tools/tenon/show/models/pass_dump.hpp>
+#include <tenon/tools/tenon/show/models/stage.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

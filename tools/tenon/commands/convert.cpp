@@ -15,8 +15,8 @@
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
-#include <tenon/tools/tenon/show/progress.hpp>
-#include <tenon/tools/tenon/show/stage.hpp>
+#include <tenon/tools/tenon/show/models/stage.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -24,8 +24,8 @@
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/pipeline.hpp>
-#include <tenon/tools/tenon/show/evaluation_report.hpp>
-#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/reports/evaluation_report.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -19,7 +19,7 @@
 #include <tenon/tools/tenon/migrate/known.hpp>
 #include <tenon/tools/tenon/migrate/scan.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace migrate {

@@ -32,12 +32,12 @@
 #include <tenon/tools/tenon/shared/pipeline_file.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 #include <tenon/tools/tenon/shared/web_server.hpp>
-#include <tenon/tools/tenon/show/live_text.hpp>
-#include <tenon/tools/tenon/show/pipeline_control.hpp>
-#include <tenon/tools/tenon/show/pipeline_page.hpp>
-#include <tenon/tools/tenon/show/pipeline_report.hpp>
-#include <tenon/tools/tenon/show/preview.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/pictures/preview.hpp>
+#include <tenon/tools/tenon/show/pipelines/live_text.hpp>
+#include <tenon/tools/tenon/show/pipelines/pipeline_control.hpp>
+#include <tenon/tools/tenon/show/pipelines/pipeline_page.hpp>
+#include <tenon/tools/tenon/show/pipelines/pipeline_report.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -19,8 +19,8 @@
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
-#include <tenon/tools/tenon/show/stage.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/models/stage.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -22,8 +22,8 @@
 #include <tenon/tools/tenon/shared/frame_source.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/shared/pipeline.hpp>
-#include <tenon/tools/tenon/show/picture.hpp>
-#include <tenon/tools/tenon/show/run_report.hpp>
+#include <tenon/tools/tenon/show/pictures/picture.hpp>
+#include <tenon/tools/tenon/show/reports/run_report.hpp>
 
 namespace tenon::tool {
 

@@ -9,9 +9,9 @@
 #include <tenon/runtime/testing/reference_device.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
-#include <tenon/tools/tenon/show/graph_dot.hpp>
-#include <tenon/tools/tenon/show/histogram.hpp>
-#include <tenon/tools/tenon/show/profile.hpp>
+#include <tenon/tools/tenon/show/models/graph_dot.hpp>
+#include <tenon/tools/tenon/show/models/profile.hpp>
+#include <tenon/tools/tenon/show/text/histogram.hpp>
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {

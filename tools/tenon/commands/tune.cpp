@@ -25,7 +25,7 @@
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/shared/pipeline_file.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
-#include <tenon/tools/tenon/show/tune_report.hpp>
+#include <tenon/tools/tenon/show/reports/tune_report.hpp>
 #include <tenon/tools/tenon/tune/compare.hpp>
 #include <tenon/tools/tenon/tune/knobs.hpp>
 #include <tenon/tools/tenon/tune/streams.hpp>

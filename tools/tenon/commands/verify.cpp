@@ -21,7 +21,7 @@
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
-#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
 
 namespace tenon::tool {
 namespace {

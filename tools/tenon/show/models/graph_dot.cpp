@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes DOT text, and runs dot to lay it out.
-#include <tenon/tools/tenon/show/graph_dot.hpp>
+#include <tenon/tools/tenon/show/models/graph_dot.hpp>
 
 #include <cstdlib>
 #include <fstream>
@@ -18,8 +18,8 @@
 
 #include <tenon/graph/exec_model_info.hpp>
 
-#include <tenon/tools/tenon/show/executed_steps.hpp>
-#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/models/executed_steps.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
 
 extern char** environ;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the small pictures: scales by swscale, encodes by FFmpeg.
-#include <tenon/tools/tenon/show/preview.hpp>
+#include <tenon/tools/tenon/show/pictures/preview.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include <tenon/vision/draw.hpp>
 #include <tenon/vision/metadata.hpp>
 
-#include <tenon/tools/tenon/show/picture.hpp>
+#include <tenon/tools/tenon/show/pictures/picture.hpp>
 
 namespace tenon::tool {
 namespace {

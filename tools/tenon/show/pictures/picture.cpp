@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws on a copy of the frame, and writes video and PNG.
-#include <tenon/tools/tenon/show/picture.hpp>
+#include <tenon/tools/tenon/show/pictures/picture.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Redraws the table by moving the cursor up.
-#include <tenon/tools/tenon/show/live_text.hpp>
+#include <tenon/tools/tenon/show/pipelines/live_text.hpp>
 
 #include <algorithm>
 #include <string>

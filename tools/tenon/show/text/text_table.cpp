@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the widths of columns, and wraps cells.
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes samples of a pipeline and writes them as text.
-#include <tenon/tools/tenon/show/pipeline_report.hpp>
+#include <tenon/tools/tenon/show/pipelines/pipeline_report.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,8 @@
 #include <tenon/core/metadata.hpp>
 
 #include <tenon/tools/tenon/shared/json_text.hpp>
-#include <tenon/tools/tenon/show/progress.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

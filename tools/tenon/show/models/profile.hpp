@@ -11,8 +11,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <tenon/runtime/profiling_info.hpp>
-#include <tenon/tools/tenon/show/executed_steps.hpp>
-#include <tenon/tools/tenon/show/roof.hpp>
+#include <tenon/tools/tenon/show/models/executed_steps.hpp>
+#include <tenon/tools/tenon/show/models/roof.hpp>
 
 namespace tenon::tool {
 

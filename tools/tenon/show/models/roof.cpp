@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the roof from the device's properties.
-#include <tenon/tools/tenon/show/roof.hpp>
+#include <tenon/tools/tenon/show/models/roof.hpp>
 
 #include <algorithm>
 #include <exception>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes bands and draws bars.
-#include <tenon/tools/tenon/show/histogram.hpp>
+#include <tenon/tools/tenon/show/text/histogram.hpp>
 
 #include <algorithm>
 #include <cmath>

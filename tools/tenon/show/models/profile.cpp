@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds up profiles, and writes them as tables and JSON.
-#include <tenon/tools/tenon/show/profile.hpp>
+#include <tenon/tools/tenon/show/models/profile.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/graph/exec_model_info.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

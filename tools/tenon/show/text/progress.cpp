@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the progress line.
-#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
 
 #include <algorithm>
 #include <cstdlib>

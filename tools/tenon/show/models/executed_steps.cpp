@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a runtime model's steps.
-#include <tenon/tools/tenon/show/executed_steps.hpp>
+#include <tenon/tools/tenon/show/models/executed_steps.hpp>
 
 #include <algorithm>
 #include <map>
@@ -12,8 +12,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/exec_model_info.hpp>
 
-#include <tenon/tools/tenon/show/progress.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

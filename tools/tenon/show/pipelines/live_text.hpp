@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 
-#include <tenon/tools/tenon/show/pipeline_report.hpp>
+#include <tenon/tools/tenon/show/pipelines/pipeline_report.hpp>
 
 namespace tenon::tool {
 

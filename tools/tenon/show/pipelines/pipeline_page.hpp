@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include <tenon/tools/tenon/show/pipeline_report.hpp>
-#include <tenon/tools/tenon/show/preview.hpp>
+#include <tenon/tools/tenon/show/pictures/preview.hpp>
+#include <tenon/tools/tenon/show/pipelines/pipeline_report.hpp>
 
 namespace tenon::tool {
 

@@ -13,7 +13,7 @@
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/registry.hpp>
 
-#include <tenon/tools/tenon/show/preview.hpp>
+#include <tenon/tools/tenon/show/pictures/preview.hpp>
 
 namespace tenon::tool {
 namespace preview_test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes how good results are.
-#include <tenon/tools/tenon/show/evaluation_report.hpp>
+#include <tenon/tools/tenon/show/reports/evaluation_report.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/tools/tenon/shared/json_text.hpp>
-#include <tenon/tools/tenon/show/plot.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/pictures/plot.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's text is show/page/pipeline.html.
-#include <tenon/tools/tenon/show/pipeline_page.hpp>
+// The page's text is show/pipelines/page/pipeline.html.
+#include <tenon/tools/tenon/show/pipelines/pipeline_page.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -8,7 +8,7 @@
 #include <tenon/core/error.hpp>
 
 #include <tenon/tools/tenon/shared/web_server.hpp>
-#include <tenon/tools/tenon/show/page.hpp>
+#include <tenon/tools/tenon/show/pipelines/page.hpp>
 
 namespace tenon::tool {
 namespace {

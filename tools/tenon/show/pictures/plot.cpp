@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws plots as SVG.
-#include <tenon/tools/tenon/show/plot.hpp>
+#include <tenon/tools/tenon/show/pictures/plot.hpp>
 
 #include <algorithm>
 #include <cmath>

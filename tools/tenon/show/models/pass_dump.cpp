@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs before and after each pass: nodes removed, nodes added, and the picture.
-#include <tenon/tools/tenon/show/pass_dump.hpp>
+#include <tenon/tools/tenon/show/models/pass_dump.hpp>
 
 #include <set>
 
@@ -8,8 +8,8 @@
 
 #include <tenon/core/error.hpp>
 
-#include <tenon/tools/tenon/show/graph_dot.hpp>
-#include <tenon/tools/tenon/show/stage.hpp>
+#include <tenon/tools/tenon/show/models/graph_dot.hpp>
+#include <tenon/tools/tenon/show/models/stage.hpp>
 
 namespace tenon::tool {
 namespace fs = std::filesystem;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers by their share of the time.
-#include <tenon/tools/tenon/show/npu_times.hpp>
+#include <tenon/tools/tenon/show/models/npu_times.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -14,9 +14,9 @@
 
 #include <tenon/core/error.hpp>
 
-#include <tenon/tools/tenon/show/plot.hpp>
-#include <tenon/tools/tenon/show/progress.hpp>
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/pictures/plot.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns requests into calls of the pipeline, and its errors into HTTP's numbers.
-#include <tenon/tools/tenon/show/pipeline_control.hpp>
+#include <tenon/tools/tenon/show/pipelines/pipeline_control.hpp>
 
 #include <charconv>
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of a run as JSON and as text.
-#include <tenon/tools/tenon/show/run_report.hpp>
+#include <tenon/tools/tenon/show/reports/run_report.hpp>
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/tools/tenon/shared/json_text.hpp>
-#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/text/progress.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include <tenon/tools/tenon/show/text_table.hpp>
+#include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
 namespace text_table_test {

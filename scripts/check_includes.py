@@ -51,6 +51,7 @@ ROOMS = {
     "devices/gpu/lower": (("build", "matmul_conv", "reductions", "data_movement", "image", "nms"), set()),
     "drivers/vaapi": (("objects", "codec", "process", "calls"), set()),
     "drivers/npu": (("objects", "instrument", "compiler", "run", "calls"), set()),
+    "bindings/python/native": (("base", "memory", "models", "run", "pipelines"), {"native.hpp"}),
     "tools/tenon": (("shared", "migrate", "proof", "tune", "show", "commands"), set()),
     "tools/tenon/show": (("text", "pictures", "models", "pipelines", "reports"), set()),
 }

@@ -11,7 +11,7 @@ function(tenon_python_module)
     set(Python_SOSABI abi3)
   endif()
   find_package(nanobind CONFIG REQUIRED)
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/*.cpp" "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/*/*.cpp")
   # The stable ABI begins with Python 3.12: one module serves it and all later ones.
   nanobind_add_module(tenon_python STABLE_ABI NB_SUPPRESS_WARNINGS ${sources})
   target_include_directories(tenon_python PRIVATE "${TENON_INCLUDE_DIR}")

@@ -21,7 +21,7 @@
 #include <nanobind/stl/unordered_set.h>
 #include <nanobind/stl/vector.h>
 
-#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
 #include <tenon/core/any.hpp>
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/ledger.hpp>

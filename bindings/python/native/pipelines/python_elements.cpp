@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tenon/bindings/python/native/python_elements.hpp>
+#include <tenon/bindings/python/native/pipelines/python_elements.hpp>
 
 #include <memory>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include <tenon/bindings/python/native/frames.hpp>
+#include <tenon/bindings/python/native/memory/frames.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/elements/element.hpp>

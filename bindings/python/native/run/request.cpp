@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // InferRequest, states and profiling.
-#include <tenon/bindings/python/native/request.hpp>
+#include <tenon/bindings/python/native/run/request.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include <tenon/bindings/python/native/collected.hpp>
-#include <tenon/bindings/python/native/interpreter.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
+#include <tenon/bindings/python/native/base/collected.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
+#include <tenon/bindings/python/native/memory/tensors.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/exception.hpp>

@@ -14,8 +14,8 @@
 
 #include <nanobind/nanobind.h>
 
-#include <tenon/bindings/python/native/compiled.hpp>
 #include <tenon/bindings/python/native/native.hpp>
+#include <tenon/bindings/python/native/run/compiled.hpp>
 #include <tenon/runtime/infer_request.hpp>
 
 namespace tenon::python {

@@ -9,10 +9,10 @@
 
 #include <nanobind/operators.h>
 
+#include <tenon/bindings/python/native/base/shapes.hpp>
+#include <tenon/bindings/python/native/memory/tensors.hpp>
+#include <tenon/bindings/python/native/models/ports.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/ports.hpp>
-#include <tenon/bindings/python/native/shapes.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/graph/layout.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/bindings/python/native/collected.hpp>
-#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/base/collected.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/request.hpp>
+#include <tenon/bindings/python/native/run/request.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string_view>
 
-#include <tenon/bindings/python/native/capsules.hpp>
-#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
+#include <tenon/bindings/python/native/memory/capsules.hpp>
+#include <tenon/bindings/python/native/memory/routes.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/routes.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/graph/small_floats.hpp>

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/bindings/python/native/base/shapes.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/shapes.hpp>
 #include <tenon/runtime/preprocess/pre_post_process.hpp>
 
 namespace tenon::python {

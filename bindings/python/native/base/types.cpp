@@ -7,8 +7,8 @@
 
 #include <nanobind/operators.h>
 
+#include <tenon/bindings/python/native/base/shapes.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/shapes.hpp>
 #include <tenon/graph/layout.hpp>
 
 namespace tenon::python {

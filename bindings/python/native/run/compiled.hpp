@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 
 namespace tenon::python {

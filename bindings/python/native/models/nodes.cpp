@@ -9,11 +9,11 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
+#include <tenon/bindings/python/native/base/shapes.hpp>
+#include <tenon/bindings/python/native/memory/tensors.hpp>
+#include <tenon/bindings/python/native/models/ports.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/ports.hpp>
-#include <tenon/bindings/python/native/shapes.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>

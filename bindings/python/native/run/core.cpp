@@ -6,10 +6,10 @@
 #include <sstream>
 #include <string>
 
-#include <tenon/bindings/python/native/interpreter.hpp>
-#include <tenon/bindings/python/native/interruptible.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interruptible.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/request.hpp>
+#include <tenon/bindings/python/native/run/request.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/runtime/core.hpp>

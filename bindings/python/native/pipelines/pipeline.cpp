@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/bindings/python/native/collected.hpp>
-#include <tenon/bindings/python/native/compiled.hpp>
-#include <tenon/bindings/python/native/frames.hpp>
+#include <tenon/bindings/python/native/base/collected.hpp>
+#include <tenon/bindings/python/native/memory/frames.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/python_elements.hpp>
+#include <tenon/bindings/python/native/pipelines/python_elements.hpp>
+#include <tenon/bindings/python/native/run/compiled.hpp>
 #include <tenon/elements/callback.hpp>
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/pipeline.hpp>

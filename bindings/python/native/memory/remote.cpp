@@ -2,8 +2,8 @@
 // RemoteContext.
 #include <string>
 
+#include <tenon/bindings/python/native/memory/tensors.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/runtime/remote_context.hpp>
 
 namespace tenon::python {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tenon.map(), tenon.explain() and tenon.contexts().
-#include <tenon/bindings/python/native/routes.hpp>
+#include <tenon/bindings/python/native/memory/routes.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
-#include <tenon/bindings/python/native/frames.hpp>
+#include <tenon/bindings/python/native/memory/frames.hpp>
+#include <tenon/bindings/python/native/memory/tensors.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/core/context_modules.hpp>
 #include <tenon/core/edge.hpp>
 #include <tenon/core/frame.hpp>

@@ -8,10 +8,10 @@
 
 #include <nanobind/operators.h>
 
-#include <tenon/bindings/python/native/capsules.hpp>
-#include <tenon/bindings/python/native/dlpack.hpp>
+#include <tenon/bindings/python/native/memory/capsules.hpp>
+#include <tenon/bindings/python/native/memory/dlpack.hpp>
+#include <tenon/bindings/python/native/memory/tensors.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/runtime/remote_tensor.hpp>

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/bindings/python/native/frames.hpp>
+#include <tenon/bindings/python/native/memory/frames.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/core/frame.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tenon/bindings/python/native/frames.hpp>
+#include <tenon/bindings/python/native/memory/frames.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/bindings/python/native/memory/tensors.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/orientation.hpp>
 #include <tenon/elements/element.hpp>

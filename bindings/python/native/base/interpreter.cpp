@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
 
 #include <atomic>
 #include <chrono>

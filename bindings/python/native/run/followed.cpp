@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/bindings/python/native/request.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
+#include <tenon/bindings/python/native/memory/tensors.hpp>
+#include <tenon/bindings/python/native/run/request.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors to and from DLPack's capsules.
-#include <tenon/bindings/python/native/dlpack.hpp>
+#include <tenon/bindings/python/native/memory/dlpack.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/bindings/python/native/capsules.hpp>
-#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
+#include <tenon/bindings/python/native/memory/capsules.hpp>
+#include <tenon/bindings/python/native/memory/routes.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/routes.hpp>
 #include <tenon/frameworks/dlpack/client.hpp>
 #include <tenon/frameworks/dlpack/dlpack.hpp>
 #include <tenon/frameworks/dlpack/exchange.hpp>

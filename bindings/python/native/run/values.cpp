@@ -6,9 +6,9 @@
 #include <set>
 #include <tuple>
 
-#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interpreter.hpp>
+#include <tenon/bindings/python/native/memory/tensors.hpp>
 #include <tenon/bindings/python/native/native.hpp>
-#include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/runtime/properties.hpp>
 
 namespace tenon::python {

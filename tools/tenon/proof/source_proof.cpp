@@ -17,7 +17,7 @@
 namespace tenon::tool {
 namespace {
 
-constexpr std::chrono::seconds kPatience{15};
+constexpr std::chrono::seconds kFramePatience{15};
 constexpr int kMostFrames = 512;  ///< The number of frames within which a buffer should be used again.
 
 /// The picture as FFmpeg sees it: through AVFrame.data, in Tenon's order of planes.
@@ -99,7 +99,7 @@ HopProof prove_written_over(FrameSource& source) {
   constexpr unsigned kSeed = 7;
   MemoryIdentity marked;
   for (int i = 0; i < kMostFrames; ++i) {
-    const std::optional<Frame> frame = source.read(Clock::now() + kPatience);
+    const std::optional<Frame> frame = source.read(Clock::now() + kFramePatience);
     if (!frame) break;
     const MemoryIdentity identity = frame->plane(0).memory()->identity();
     const SecondView view(*frame);

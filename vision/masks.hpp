@@ -2,6 +2,8 @@
 // Segmentation: a class for each pixel, a mask for each object, or the places of an anomaly.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +23,24 @@ namespace vision {
 ///                 options.confidence_threshold), or classes [1,h,w] or [1,1,h,w] of u8, i32 or i64 (those above 255 count as 0).
 /// @errors kInvalidArgument: none fits.
 TENON_API metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOptions& options);
+
+/// How the scores of several classes become one class where neighbours count: each score is the mean of a window around its cell, mirrored
+/// at the edges of the output, and means below the threshold count as 0. Scores that are not finite count as 0.
+/// @source OpenVINO's Model API, SegmentationModel: blur_strength, soft_threshold
+struct Smoothing {
+  std::size_t window =
+      0;  ///< Cells in width and height, at most kMaxWindow; 0: scores count as they are, without threshold.
+  float threshold = -std::numeric_limits<float>::infinity();
+  static constexpr std::size_t kMaxWindow = 255;
+};
+/// The same by smoothed scores. Outputs of one class, and classes, are not smoothed. @cost two passes over the scores, whatever the window.
+TENON_API metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOptions& options,
+                                         const Smoothing& smoothing);
+
+/// The soft prediction: what the model says of each class, f32 [labels,h,w], in cells of the mask that segment() makes of the same outputs.
+/// Values are the model's, unchanged: probabilities or logits. @param outputs  The first of scores [1,c,h,w] is read.
+/// @return Memory of its own. @errors kInvalidArgument: there are none; classes alone have no scores. @cost a copy of the scores.
+TENON_API Tensor soft_prediction(std::span<const Tensor> outputs, const DecodeOptions& options);
 
 /// An object and the mask over its box.
 struct MaskedObject {

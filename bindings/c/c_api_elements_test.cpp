@@ -21,6 +21,7 @@
 
 #include <tenon/bindings/c/tenon.h>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/elements/registry.hpp>
 #include <tenon/tests/support/error_of.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
@@ -154,6 +155,23 @@ tenon_status_t resume(void*) {
   return TENON_OK;
 }
 
+/// Notes what each tensor of the frame is, and its first value.
+tenon_status_t look_at_tensors(void*, std::uint32_t, tenon_frame_t* frame) {
+  tenon_tensor_output_t about{};
+  about.struct_size = sizeof about;
+  tenon_tensor_t* tensor = nullptr;
+  const std::size_t count = tenon_frame_tensor_output_count(frame);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (tenon_frame_get_tensor_output(frame, i, &about, &tensor) != TENON_OK) return TENON_INTERNAL;
+    void* data = nullptr;
+    EXPECT_EQ(tenon_tensor_data(tensor, &data), TENON_OK);
+    scene->label += std::string(about.name) + " " + about.model + " " + about.format + " " +
+                    std::to_string(about.detection) + " " + std::to_string(*static_cast<const float*>(data)) + "\n";
+    tenon_tensor_free(tensor);
+  }
+  return tenon_frame_get_tensor_output(frame, count, &about, &tensor);
+}
+
 tenon_element_t element(const char* name, tenon_role_t role) {
   tenon_element_t made{};
   made.struct_size = sizeof made;
@@ -194,6 +212,9 @@ class CElements : public ::testing::Test {
       sink.open = &sink_open;
       sink.end = &end;
       sink.finish = &finish;
+      EXPECT_EQ(tenon_element_register(&sink), TENON_OK);
+      sink = element("c_tensor_sink", TENON_ROLE_SINK);
+      sink.process = &look_at_tensors;
       EXPECT_EQ(tenon_element_register(&sink), TENON_OK);
       sink = element("c_resumed_sink", TENON_ROLE_SINK);
       sink.process = &write_unless_interrupted;
@@ -325,6 +346,22 @@ TEST_F(CElements, SinksWriteAgainAfterAnInterruption) {
   older->interrupt();
   older->resume();
   EXPECT_EQ(error_of([&] { older->write(0, frame); }).code(), Code::kCancelled) << "it has no such callback";
+}
+
+TEST_F(CElements, ReadTheTensorsOfFrames) {
+  Frame frame = Frame::allocate({kGray8, 16, 16});
+  metadata::Collection& known = metadata::of(frame);
+  known.add(metadata::Detection{});
+  const metadata::Id object = known.add(metadata::Detection{});
+  Tensor scores(ElementType::kF32, {1, 1}), look(ElementType::kF32, {1});
+  *scores.data<float>() = 2.5f;
+  *look.data<float>() = -1;
+  known.add(metadata::TensorOutput{scores, "soft_prediction", "m", "class_scores"});
+  known.add(metadata::TensorOutput{look, "", "m", "embedding"}, object);
+  const auto sink =
+      std::get<std::unique_ptr<elements::Sink>>(elements::make_element("c_tensor_sink", {}, {"out", nullptr}));
+  EXPECT_EQ(error_of([&] { sink->write(0, frame); }).code(), Code::kOutOfRange) << "there is no third tensor";
+  EXPECT_EQ(scene_.label, "soft_prediction m class_scores -1 2.500000\n m embedding 1 -1.000000\n");
 }
 
 TEST_F(CElements, AreCountedNodeByNode) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures.
+#include <algorithm>
+
 #include <tenon/core/frame.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/metadata.hpp>
@@ -143,6 +145,33 @@ tenon_status_t tenon_frame_get_detection(const tenon_frame_t* frame, size_t inde
     value.score = from.score;
     value.track_id = from.track_id;
     write_struct(detection, value, "detection");
+  });
+}
+size_t tenon_frame_tensor_output_count(const tenon_frame_t* frame) {
+  return ask(frame, size_t{0}, [](const tenon_frame& held) {
+    const auto known = tenon::metadata::find(held.value);
+    return known ? known->all<tenon::metadata::TensorOutput>().size() : 0;
+  });
+}
+tenon_status_t tenon_frame_get_tensor_output(const tenon_frame_t* frame, size_t index, tenon_tensor_output_t* about,
+                                             tenon_tensor_t** out) {
+  return make(out, [&] {
+    const auto known = tenon::metadata::find(checked(frame, "frame").value);
+    required(about, "about");
+    const auto tensors = known ? known->all<tenon::metadata::TensorOutput>()
+                               : std::vector<tenon::metadata::Entry<tenon::metadata::TensorOutput>>();
+    if (index >= tensors.size()) refuse_past_end("tensor", index, tensors.size());
+    const auto& from = tensors[index];  // The collection keeps its value.
+    const auto objects = known->all<tenon::metadata::Detection>();
+    const auto object =
+        std::find_if(objects.begin(), objects.end(), [&](const auto& one) { return one.id == from.parent; });
+    tenon_tensor_output_t value{};
+    value.name = from->name.c_str();
+    value.model = from->model.c_str();
+    value.format = from->format.c_str();
+    value.detection = object == objects.end() ? -1 : object - objects.begin();
+    write_struct(about, value, "about");
+    return from->tensor;
   });
 }
 tenon_status_t tenon_frame_metadata_json(const tenon_frame_t* frame, char** out) {

@@ -300,6 +300,24 @@ TEST_P(GstObjectsOn, KeypointsAreReadByAnyProgram) {
   }
 }
 
+TEST_P(GstObjectsOn, SoftPredictionsAreTensorsOfThePicture) {
+  // The picture lies over the second and third of four rows of eight cells.
+  Constant scores{{1, 2, 4, 8}, std::vector<float>(64, 0.25f)};
+  scores.values[8] = -1;
+  scores.values[32 + 23] = 1.5f;
+  std::string wanted = "picture: class_scores of 2 rows -1";
+  for (int i = 1; i < 31; ++i) wanted += " 0.25";
+  Line line(
+      infer(model("road sky", {scores}), "Segmentation", "decode-parameters=soft_predictions=true " + in_place()) +
+      kSink);
+  const Kept kept(line);
+  ASSERT_EQ(line.run(), "");
+  ASSERT_EQ(kept.all.size(), 2u);
+  for (const Kept::One& one : kept.all)
+    EXPECT_THAT(found_in(*one.known()),
+                ElementsAre("picture: mask 0,0,256,64 of 2 rows 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1", wanted + " 1.5"));
+}
+
 #ifdef TENON_GSTREAMER_ANALYTICS
 /// Reads masks as GStreamer's own elements do. Labels of objects are their types; keypoints have no place there.
 TEST_P(GstObjectsOn, MasksAreInGstAnalyticsToo) {

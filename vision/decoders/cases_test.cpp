@@ -65,6 +65,9 @@ vision::DecodeOptions options_of(const json& one) {
   options.iou_threshold = one.value("iou", 0.5f);
   options.top_k = one.value("top_k", std::size_t{300});
   options.multi_label = one.value("multi_label", false);
+  options.image_threshold = one.value("image_threshold", 0.5f);
+  options.pixel_threshold = one.value("pixel_threshold", 0.5f);
+  options.normalization_scale = one.value("normalization_scale", 1.0f);
   if (one.contains("end_to_end")) options.end_to_end = one.at("end_to_end").get<bool>();
   options.input_width = one.at("input")[0];
   options.input_height = one.at("input")[1];

@@ -13,57 +13,8 @@ import traceback
 
 import numpy
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
-
-
-def made(kind, outputs, expected, size, **more):
-    """One case. @param outputs  Arrays by name, in the model's order."""
-    return {"type": kind, "outputs": outputs, "expected": expected, "input": list(size), **more}
-
-
-def labels(count):
-    return [f"c{i}" for i in range(count)]
-
-
-def detection(box, score, label, children=None):
-    entry = {"kind": "detection", "box": [float(v) for v in box], "score": float(score), "label_id": int(label)}
-    if children:
-        entry["children"] = children
-    return entry
-
-
-def points(values, score=None):
-    rows = [[float(v) for v in row] + ([float(score)] if score is not None else []) for row in numpy.asarray(values).tolist()]
-    return {"kind": "tensor", "format": "keypoints", "points": rows}
-
-
-def clip(boxes, size):
-    boxes = numpy.array(boxes, numpy.float64).reshape(-1, 4)
-    return numpy.clip(boxes, 0, [size[0], size[1], size[0], size[1]])
-
-
-def sizes(small):
-    """Input, and what keeps small cases small."""
-    return ((64, 32) if small else (640, 384))
-
-
-def random_scores(rng, rows, classes, share):
-    """Scores of background, and some objects."""
-    scores = rng.uniform(0.001, 0.1, (rows, classes))
-    chosen = rng.random(rows) < share
-    scores[chosen, rng.integers(0, classes, chosen.sum())] = rng.uniform(0.3, 0.99, chosen.sum())
-    return scores.astype(numpy.float32)
-
-
-def random_boxes(rng, rows, size):
-    """Centre and size in pixels."""
-    w, h = size
-    return numpy.stack([rng.uniform(0, w, rows), rng.uniform(0, h, rows), rng.uniform(w / 20, w / 3, rows), rng.uniform(h / 20, h / 3, rows)], 1).astype(numpy.float32)
+import oracle_model_api  # noqa: F401: its cases are in CASES then.
+from oracle_parts import CASES, case, classification, clip, detection, labels, made, points, random_boxes, random_scores, sizes
 
 
 def ultralytics_nms(prediction, size, classes, **more):
@@ -405,10 +356,6 @@ def rapidocr_db(rng, small):
     return made("DB", {"map": numpy.round(pred, 4)[None, None]}, expected, size, confidence=0.6, tolerance=2, slack=0 if small else 2)
 
 
-def classification(label, score, index, **more):
-    return {"kind": "classification", "label": label, "score": float(score), "label_id": index, **more}
-
-
 @case
 def ultralytics_obb(rng, small):
     size, rows = sizes(small), 40 if small else 5040
@@ -458,19 +405,6 @@ def openvino_detection_output(rng, small):
     boxes = clip(found[:, 3:] * numpy.array([size[0], size[1], size[0], size[1]]), size)
     expected = [detection(b, r[2], r[1]) for b, r in zip(boxes, found) if (b[2:] > b[:2]).all()]
     return made("SSD-priors", {"loc": loc, "conf": conf, "priors": priors}, expected, size, confidence=0.3, iou=0.45)
-
-
-@case
-def model_api_hierarchical(rng, small):
-    from model_api.models.classification import ClassificationModel, GreedyLabelsResolver
-    groups = [["animal", "car"], ["cat", "dog", "horse"], ["night"], ["wet"]]
-    config = {"cls_heads_info": {"num_multiclass_heads": 2, "head_idx_to_logits_range": {"0": [0, 2], "1": [2, 5]}, "num_single_label_classes": 5,
-                                 "num_multilabel_classes": 2, "all_groups": groups, "label_to_idx": {name: i for i, name in enumerate(sum(groups, []))}},
-              "label_tree_edges": [["cat", "animal"], ["dog", "animal"], ["horse", "animal"], ["wet", "car"]]}
-    logits = numpy.array([[2.5, 0.25, 0.5, 3, -1, 0.75, 1.5]], numpy.float32)
-    program = type("Program", (), {"hierarchical_info": config, "labels_resolver": GreedyLabelsResolver(config), "params": type("P", (), {"confidence_threshold": 0.5})})()
-    found = ClassificationModel.get_hierarchical_predictions(program, logits.ravel())
-    return made("Hierarchical", {"logits": logits}, [classification(l.name, l.confidence, int(l.id)) for l in found], (64, 32), parameters={"hierarchical_config": json.dumps(config)}, tolerance=0.01)
 
 
 @case

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/error.hpp>
 #include <tenon/vision/ctc.hpp>
 #include <tenon/vision/internal/anchors.hpp>
 #include <tenon/vision/internal/families.hpp>
@@ -134,9 +135,47 @@ FunctionDecoder::Function masked_reader(Find find) {
   };
 }
 
-bool read_segmentation(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
-  target.into.add(segment(outputs, options), target.parent);
-  return false;
+class SegmentationDecoder final : public ResultDecoder {
+ public:
+  explicit SegmentationDecoder(const DecoderSettings& settings) : is_soft_(settings.flag("soft_predictions")) {
+    const double window = settings.number("blur_strength");
+    const std::string threshold = lower_case(settings.text("soft_threshold"));
+    if (window > static_cast<double>(Smoothing::kMaxWindow) || window != std::floor(window))
+      throw Error(Code::kInvalidArgument, "decoding Segmentation: parameter blur_strength is \"" +
+                                              settings.text("blur_strength") + "\"; it must be a whole number up to " +
+                                              std::to_string(Smoothing::kMaxWindow) + "; -1: none");
+    // Model API's words for "none": inf takes the scores as they are, -inf their means, however low.
+    const bool is_word = threshold == "inf" || threshold == "-inf";
+    if (!is_word) smoothing_.threshold = static_cast<float>(settings.number("soft_threshold"));
+    if (window >= 1 && threshold != "inf") smoothing_.window = static_cast<std::size_t>(window);
+  }
+  bool read(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) override {
+    target.into.add(segment(outputs, options, smoothing_), target.parent);
+    if (is_soft_)
+      target.into.add(
+          metadata::TensorOutput{soft_prediction(outputs, options), "soft_prediction", target.model, "class_scores"},
+          target.parent);
+    return false;
+  }
+
+ private:
+  bool is_soft_;
+  Smoothing smoothing_;
+};
+
+DecoderType segmentation_type() {
+  DecoderType type;
+  type.name = "Segmentation";
+  type.other_names = {"semantic_segmentation", "semanticsegmentation"};
+  type.expects = "[1,labels,h,w], or [1,h,w] or [1,1,h,w] of u8, i32 or i64,";
+  type.parameters = {{"soft_predictions", "false", "adds what the model says of each class, f32 [labels,h,w]"},
+                     {"blur_strength", "-1", "cells in width and height over which scores are averaged; -1: none"},
+                     {"soft_threshold", "-inf", "averaged scores below it count as 0"}};
+  type.fits = fits_segmentation;
+  type.make = [](const DecodeOptions&, const DecoderSettings& settings) {
+    return std::make_unique<SegmentationDecoder>(settings);
+  };
+  return type;
 }
 
 bool read_posed(const DecodeOptions& options, std::span<const Tensor> outputs, const ResultTarget& target) {
@@ -209,8 +248,7 @@ bool read_landmarks(const DecodeOptions& options, std::span<const Tensor> output
 
 std::vector<DecoderType> mask_types() {
   return {
-      function_type("Segmentation", {"semantic_segmentation", "semanticsegmentation"},
-                    "[1,labels,h,w], or [1,h,w] or [1,1,h,w] of u8, i32 or i64,", fits_segmentation, read_segmentation),
+      segmentation_type(),
       function_type("YOLOv8-seg", {"yolov8_seg", "yolo11-seg", "yolo-seg", "yolo26-seg"},
                     "[1,4+labels+m,n] (or [1,n,6+m] with suppression inside) and [1,m,h,w]", fits_masked,
                     masked_reader([](auto... all) { return masked_objects(all...); })),

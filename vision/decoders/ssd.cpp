@@ -112,7 +112,8 @@ std::vector<DecoderType> ssd_types() {
   priors.make = [](const DecodeOptions&, const DecoderSettings& settings) {
     return std::make_unique<PriorDecoder>(settings);
   };
-  return {row_type("SSD", {"detection_output"}, "[1,1,n,7]", {fits_ssd, decode_ssd, true, false, true}),
+  // The layer that gives these rows has suppressed boxes by the threshold that the model was made with.
+  return {row_type("SSD", {"detection_output"}, "[1,1,n,7]", {fits_ssd, decode_ssd, true, true, true}),
           std::move(priors)};
 }
 

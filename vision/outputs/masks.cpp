@@ -28,6 +28,11 @@ void check_input_size(const DecodeOptions& options) {
                                             "input_height");
 }
 
+/// Whether it is [1,classes,h,w].
+bool has_scores(const Tensor& output) {
+  return is_real(output) && output.shape().size() == 4 && output.shape()[0] == 1 && output.element_count() > 0;
+}
+
 template <typename Integer>
 metadata::Segmentation from_classes(const Tensor& output, const DecodeOptions& options) {
   const Shape& shape = output.shape();
@@ -37,8 +42,42 @@ metadata::Segmentation from_classes(const Tensor& output, const DecodeOptions& o
   });
 }
 
-metadata::Segmentation from_scores(const Tensor& output, const DecodeOptions& options) {
-  std::vector<float> scratch;
+/// Means over a window of `count` values that lie `step` apart, mirrored at both ends without repeating these. @param line  Scratch.
+void blur_line(float* values, std::size_t count, std::size_t step, std::size_t window, std::vector<double>& line) {
+  const auto period = static_cast<std::ptrdiff_t>(2 * (count - 1));
+  const auto mirrored = [&](std::ptrdiff_t at) {
+    if (period == 0) return std::size_t{0};
+    at = (at % period + period) % period;
+    return static_cast<std::size_t>(std::min(at, period - at));
+  };
+  // Sums of all values before each, from those that lie before the first.
+  const auto before = static_cast<std::ptrdiff_t>(window / 2);
+  line.assign(count + window, 0);
+  for (std::size_t i = 0; i + 1 < line.size(); ++i)
+    line[i + 1] = line[i] + static_cast<double>(values[mirrored(static_cast<std::ptrdiff_t>(i) - before) * step]);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i * step] = static_cast<float>((line[i + window] - line[i]) / static_cast<double>(window));
+}
+
+/// @return The smoothed scores of all classes.
+std::vector<float> smoothed(const float* scores, const Shape& shape, const Smoothing& smoothing) {
+  const std::size_t height = shape[2], width = shape[3], pixels = height * width;
+  std::vector<float> made(scores, scores + shape[1] * pixels);
+  for (float& value : made)
+    if (!std::isfinite(value)) value = 0;
+  std::vector<double> line;
+  for (std::size_t c = 0; c < shape[1] && smoothing.window > 1; ++c) {
+    float* const map = made.data() + c * pixels;
+    for (std::size_t y = 0; y < height; ++y) blur_line(map + y * width, width, 1, smoothing.window, line);
+    for (std::size_t x = 0; x < width; ++x) blur_line(map + x, height, width, smoothing.window, line);
+  }
+  for (float& value : made)
+    if (value < smoothing.threshold) value = 0;
+  return made;
+}
+
+metadata::Segmentation from_scores(const Tensor& output, const DecodeOptions& options, const Smoothing& smoothing) {
+  std::vector<float> scratch, blurred;
   const float* scores = floats(output, scratch);
   const std::size_t classes = output.shape()[1], height = output.shape()[2], width = output.shape()[3];
   const std::size_t pixels = height * width;
@@ -49,6 +88,10 @@ metadata::Segmentation from_scores(const Tensor& output, const DecodeOptions& op
       const float score = are_probabilities ? scores[i] : sigmoid(scores[i]);
       return static_cast<std::uint8_t>(score >= options.confidence_threshold);
     });
+  }
+  if (smoothing.window > 0) {
+    blurred = smoothed(scores, output.shape(), smoothing);
+    scores = blurred.data();
   }
   return mask_over_frame(options, width, height, [&](std::size_t i) {
     std::size_t best = 0;
@@ -62,11 +105,19 @@ metadata::Segmentation from_scores(const Tensor& output, const DecodeOptions& op
 }  // namespace
 
 metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  return segment(outputs, options, {});
+}
+
+metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOptions& options,
+                               const Smoothing& smoothing) {
   check_input_size(options);
+  if (smoothing.window > Smoothing::kMaxWindow)
+    throw Error(Code::kInvalidArgument, "decoding Segmentation: a window of " + std::to_string(smoothing.window) +
+                                            " cells, expected at most " + std::to_string(Smoothing::kMaxWindow));
   for (const Tensor& output : outputs) {
     if (!output || !output.is_contiguous() || output.element_count() == 0) continue;
     const Shape& shape = output.shape();
-    if (is_real(output) && shape.size() == 4 && shape[0] == 1) return from_scores(output, options);
+    if (has_scores(output)) return from_scores(output, options, smoothing);
     const bool is_flat = (shape.size() == 3 && shape[0] == 1) || (shape.size() == 4 && shape[0] == 1 && shape[1] == 1);
     if (!is_flat) continue;
     if (output.element_type() == ElementType::kU8) return from_classes<std::uint8_t>(output, options);
@@ -78,6 +129,29 @@ metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOpti
       "decoding Segmentation: no output is [1,classes,h,w] of f32 or f16, or [1,h,w] or [1,1,h,w] of u8, i32 or "
       "i64; there are:" +
           list_of(outputs));
+}
+
+Tensor soft_prediction(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  check_input_size(options);
+  const auto output = std::find_if(outputs.begin(), outputs.end(), has_scores);
+  if (output == outputs.end())
+    throw Error(Code::kInvalidArgument,
+                "decoding Segmentation: no output is [1,classes,h,w] of f32 or f16, which soft predictions are made "
+                "of; there are:" +
+                    list_of(outputs));
+  std::vector<float> scratch;
+  const float* scores = floats(*output, scratch);
+  const std::size_t classes = output->shape()[1], height = output->shape()[2], width = output->shape()[3];
+  const Cells cells = cells_of(placed_in(options), width, height, options);
+  Tensor made(ElementType::kF32, Shape{classes, cells.y2 - cells.y1, cells.x2 - cells.x1});
+  auto* to = made.data<float>();
+  for (std::size_t c = 0; c < classes; ++c) {
+    for (std::size_t y = cells.y1; y < cells.y2; ++y) {
+      const float* const row = scores + (c * height + y) * width;
+      to = std::copy(row + cells.x1, row + cells.x2, to);
+    }
+  }
+  return made;
 }
 
 namespace {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -83,6 +85,66 @@ TEST(Segmentation, ReadsClassesAsIntegers) {
   EXPECT_THAT(bytes(vision::segment({&classes, 1}, options).mask), ElementsAre(0, 3, 0, 0));
   const Tensor flat = reals({1, 4});
   EXPECT_THAT(error_of([&] { vision::segment({&flat, 1}, options); }).what(), HasSubstr("[1,classes,h,w]"));
+}
+
+TEST(Segmentation, SoftPredictionsAreTheScoresOverTheFrame) {
+  const Tensor scores = reals({1, 3, 4, 8});
+  for (std::size_t i = 0; i < 96; ++i) scores.data<float>()[i] = static_cast<float>(i) - 40;  // Logits may be negative.
+  DecodeOptions options = letterboxed("Segmentation", {"none", "a", "b"});
+  const auto read = [&](const Tensor& output) {
+    metadata::Collection all;
+    vision::ResultReader(options, "m").read({&output, 1}, all, all.add(metadata::Detection{}));
+    EXPECT_EQ(all.all<metadata::Segmentation>().size(), 1u);
+    return all.all<metadata::TensorOutput>();
+  };
+  EXPECT_TRUE(read(scores).empty()) << "they cost memory, and are there where they are asked for";
+  options.parameters["soft_predictions"] = "YES";
+  const auto found = read(scores);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].parent, 1u);
+  EXPECT_EQ(found[0]->name, "soft_prediction");
+  EXPECT_EQ(found[0]->format, "class_scores");
+  EXPECT_EQ(found[0]->model, "m");
+  ASSERT_EQ(found[0]->tensor.shape(), (Shape{3, 4, 4})) << "a map for each class, with the cells of the mask";
+  for (std::size_t c = 0; c < 3; ++c)
+    for (std::size_t y = 0; y < 4; ++y)
+      for (std::size_t x = 0; x < 4; ++x)
+        EXPECT_EQ(found[0]->tensor.data<float>()[(c * 4 + y) * 4 + x], scores.data<float>()[c * 32 + y * 8 + x + 2]);
+  Tensor classes(ElementType::kU8, Shape{1, 4, 8});
+  std::memset(classes.data(), 0, classes.size_bytes());
+  EXPECT_THAT(error_of([&] { read(classes); }, Code::kInvalidArgument), HasSubstr("soft predictions"));
+}
+
+TEST(Segmentation, NeighboursCountWhereTheModelSaysSo) {
+  DecodeOptions options = letterboxed("Segmentation");
+  options.geometry.reset();
+  // One row: the second class is alone among cells of the first.
+  const Tensor scores = reals({1, 2, 1, 5}, {0.9f, 0.9f, 0.3f, 0.9f, 0.9f, 0.1f, 0.1f, 0.7f, 0.1f, 0.1f});
+  const auto classes = [&](std::map<std::string, std::string> parameters) {
+    options.parameters = std::move(parameters);
+    metadata::Collection all;
+    vision::ResultReader(options, "m").read({&scores, 1}, all);
+    return bytes(all.first<metadata::Segmentation>()->mask);
+  };
+  EXPECT_THAT(classes({}), ElementsAre(0, 0, 1, 0, 0));
+  EXPECT_THAT(classes({{"blur_strength", "3"}}), ElementsAre(0, 0, 0, 0, 0)) << "means of the second: 0.1 to 0.3";
+  EXPECT_THAT(classes({{"blur_strength", "3"}, {"soft_threshold", "inf"}}), ElementsAre(0, 0, 1, 0, 0));
+  EXPECT_THAT(classes({{"soft_threshold", "0.95"}}), ElementsAre(0, 0, 1, 0, 0)) << "it is of means alone";
+  EXPECT_THAT(classes({{"blur_strength", "1"}, {"soft_threshold", "0.8"}}), ElementsAre(0, 0, 0, 0, 0))
+      << "0.7 is no more than nothing";
+  // Mirrored at the ends without repeating these: the first mean is (0.5 + 0 + 0.5) / 3.
+  const Tensor edge = reals({1, 2, 1, 3}, {0.32f, 0.32f, 0.32f, 0, 0.5f, 0});
+  EXPECT_THAT(bytes(vision::segment({&edge, 1}, options, {3, 0}).mask), ElementsAre(1, 0, 1));
+  const Tensor one = reals({1, 2, 1, 1}, {1, 2});
+  EXPECT_THAT(bytes(vision::segment({&one, 1}, options, {255, 0}).mask), ElementsAre(1));
+  for (const auto& [name, value] : {std::pair("blur_strength", "2.5"), std::pair("blur_strength", "256"),
+                                    std::pair("soft_threshold", "half"), std::pair("soft_predictions", "maybe")})
+    EXPECT_THAT(error_of(
+                    [&, n = name, v = value] {
+                      classes({{n, v}});
+                    },
+                    Code::kInvalidArgument),
+                HasSubstr(std::string(name) + " is \"" + value + "\""));
 }
 
 TEST(MaskedObjects, AreCoefficientsTimesPrototypesOverTheBox) {

@@ -384,7 +384,13 @@ def test_masks_are_arrays(clip, tmp_path):
     assert found["parent"] == 0 and found["labels"] == ["a", "b", "c"] and found["box"] == (0, 0, frame.width, frame.height)
     mask = numpy.from_dlpack(found["mask"])
     assert mask.shape == (24, 32) and mask.dtype == numpy.uint8 and (mask == 1).all()
-    assert tn.Frame(numpy.zeros((4, 4), numpy.uint8)).masks == []
+    assert tn.Frame(numpy.zeros((4, 4), numpy.uint8)).masks == [] and frame.tensors == []
+    frame, = tn.Pipeline(frames=1).add("file", path=clip).add("infer", model=str(tmp_path / "second.xml"), device="CPU", decode="Segmentation",
+                                                              mean="0 -100 0", decode_parameters="soft_predictions=true")
+    soft, = frame.tensors
+    scores = numpy.from_dlpack(soft["tensor"])
+    assert soft["name"] == "soft_prediction" and soft["format"] == "class_scores" and soft["parent"] == 0
+    assert scores.shape == (3, 24, 32) and (scores.argmax(0) == mask).all() and scores.min() >= 0
 
 
 class Bars(tn.Source):

@@ -2,7 +2,14 @@
 // Values between C and C++, statuses, and the longer calls.
 #include "support.hpp"
 
+#ifndef _WIN32
+#include <sys/uio.h>
+#include <unistd.h>
+#endif
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <istream>
@@ -192,11 +199,34 @@ ov::Any value_of(const std::string& key, const void* value) {
   callbacks.decrypt = [functions](const std::string& in) { return called_twice(functions.decrypt_func, in); };
   return callbacks;
 }
+#ifndef _WIN32
+/// Whether an argument is the address of a text, and not a number of 32 bits. By the address alone where the system does not say what is there.
+bool is_text(std::uintptr_t address) {
+  constexpr std::uintptr_t kFirstPage = 4096, kLowerHalf = 0xffffffff;
+  if (address < kFirstPage) return false;
+  std::array<char, 12> found{};
+  const iovec into{found.data(), found.size() - 1};
+  std::array<iovec, found.size() - 1> bytes;  // The call ends at the first one that it cannot read.
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = {reinterpret_cast<void*>(address + i), 1};
+  const ssize_t count = process_vm_readv(::getpid(), &into, 1, bytes.data(), bytes.size(), 0);
+  if (count < 0 && errno == EFAULT) return false;
+  const std::string_view digits(found.data());
+  return address > kLowerHalf ||
+         (count > 0 && !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos);
+}
+#endif
 /// What these keys have is an address itself, not a text.
 ov::Any remote_value_of(const std::string& key, const void* value) {
-  if (key ==
-      ov_property_key_intel_gpu_dev_object_handle)  // A VASurfaceID: a number, which an int argument leaves in the lower half.
-    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(value));
+#ifdef _WIN32
+  if (key == ov_property_key_intel_gpu_dev_object_handle) return const_cast<void*>(value);
+#else
+  // A VASurfaceID or a plane: a text, as the header of the keys says, or the number itself, as the documentation shows it. The lower half is what an
+  // argument of 32 bits leaves there.
+  const auto bits = reinterpret_cast<std::uintptr_t>(value);
+  if ((key == ov_property_key_intel_gpu_dev_object_handle || key == ov_property_key_intel_gpu_va_plane) &&
+      !is_text(bits))
+    return static_cast<std::uint32_t>(bits);
+#endif
   for (const char* handle : {ov_property_key_intel_gpu_ocl_context, ov_property_key_intel_gpu_ocl_queue,
                              ov_property_key_intel_gpu_va_device, ov_property_key_intel_gpu_mem_handle}) {
     if (key == handle) return const_cast<void*>(value);

@@ -28,6 +28,8 @@ struct TrackerOptions {
   std::uint32_t confirm_pictures = 1;
   /// An object may change its label. Otherwise labels are tracked apart.
   bool across_labels = false;
+  /// The most objects that are known at once, missing ones included: detections beyond it begin no track. 0: any number.
+  std::uint32_t max_objects = 0;
   // Objects with features (Appearance).
   /// The maximum distance of the features of one object: half of one minus their cosine, 0..1.
   float appearance_threshold = 0.25f;
@@ -38,6 +40,8 @@ struct TrackerOptions {
   float appearance_reach = 0;
   /// How much of an object's old features stays when it is found again, 0..1.
   float appearance_momentum = 0.9f;
+  /// Pictures beyond keep_pictures for which a missing object is known again by its features alone (within appearance_reach).
+  std::uint32_t appearance_keep_pictures = 0;
 };
 
 /// What the detections of a picture look like, as a model for re-identification says: one row of `length` numbers for each. A row of

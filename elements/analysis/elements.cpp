@@ -23,7 +23,14 @@ std::vector<Parameter> track_parameters() {
        "Consecutive frames, of those that a model looked at, in which an object must be found before it gets an id",
        std::int64_t{1}, false, 1, 1e6},
       {"across_labels", "Lets an object change its label and keep its id", false},
+      {"labels", "Only objects with these labels get ids, separated by commas; empty: all", std::string()},
+      {"max_objects", "Most objects that are followed at once, missing ones included; 0: all", std::int64_t{0}, false,
+       0, 1e6},
       {"appearance", "Objects are also compared by the embeddings that a model for re-identification has added to them",
+       false},
+      {"raw_embeddings",
+       "For appearance: outputs of a model that nothing has decoded, [d], [1,d] or [1,d,1,1] of f32, are embeddings, "
+       "too",
        false},
       {"appearance_threshold", "Maximum distance of the embeddings of one object: half of one minus their cosine", 0.25,
        false, 0, 1},
@@ -33,6 +40,8 @@ std::vector<Parameter> track_parameters() {
        "How far a missing object may have gone to be known by its embedding, in its own heights; 0: anywhere", 0.0,
        false, 0, 1e6},
       {"appearance_momentum", "How much of an object's old embedding stays when it is found again", 0.9, false, 0, 1},
+      {"appearance_keep", "Frames beyond keep for which a missing object is known again by its embedding alone",
+       std::int64_t{0}, false, 0, 1e6},
       {"gallery",
        "Ids are those over all cameras whose trackers have the same name here: an object that another one has seen is "
        "known by its embedding, and has no id before its first; empty: each stream has ids of its own",

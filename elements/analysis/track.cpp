@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/elements/internal/text.hpp>
 #include <tenon/vision/results.hpp>
 
 namespace tenon {
@@ -30,10 +31,12 @@ vision::TrackerOptions options_from(const Parameters& given) {
   options.keep_pictures = static_cast<std::uint32_t>(given.integer("keep"));
   options.confirm_pictures = static_cast<std::uint32_t>(given.integer("confirm"));
   options.across_labels = given.flag("across_labels");
+  options.max_objects = static_cast<std::uint32_t>(given.integer("max_objects"));
   options.appearance_threshold = static_cast<float>(given.number("appearance_threshold"));
   options.appearance_overlap = static_cast<float>(given.number("appearance_overlap"));
   options.appearance_reach = static_cast<float>(given.number("appearance_reach"));
   options.appearance_momentum = static_cast<float>(given.number("appearance_momentum"));
+  options.appearance_keep_pictures = static_cast<std::uint32_t>(given.integer("appearance_keep"));
   return options;
 }
 
@@ -69,11 +72,24 @@ std::shared_ptr<vision::Gallery> gallery_of(const Parameters& given) {
   return made;
 }
 
+/// Whether a tensor is an embedding. @param takes_raw  A vector that a model gave and nothing decoded is one, too.
+bool is_embedding(const metadata::TensorOutput& output, bool takes_raw) {
+  const Tensor& values = output.tensor;
+  if (!values || !values.is_host_addressable() || !values.is_contiguous() || values.element_type() != ElementType::kF32)
+    return false;
+  if (output.format == "embedding") return true;
+  const Shape& shape = values.shape();
+  const auto is_many = [](std::size_t extent) { return extent > 1; };
+  return takes_raw && output.format.empty() && std::count_if(shape.begin(), shape.end(), is_many) == 1;
+}
+
 }  // namespace
 
 Track::Track(const Parameters& given, const Environment& environment)
     : owner_(given.owner()),
+      wanted_labels_(split(given.text("labels"), ',')),
       has_appearance_(given.flag("appearance")),
+      takes_raw_(given.flag("raw_embeddings")),
       follows_camera_(given.flag("camera_motion")),
       tracker_(options_from(given)),
       host_(environment.ledger),
@@ -127,18 +143,16 @@ void Track::add_expected(Frame& frame) {
   }
 }
 
-/// The embeddings that belong to the objects: tensors of format "embedding". An object without one gets zeros, which say nothing. If
-/// there is none in the first frames with objects, a remark in the metadata says so once.
+/// The embeddings that belong to the objects; the last of each. An object without one gets zeros, which say nothing. If there is none in
+/// the first frames with objects, a remark in the metadata says so once.
 /// @errors kFailedPrecondition: embeddings of two lengths; kResourceExhausted: more than kMaxLength or kMaxNumbers.
 vision::Appearance Track::looks_of(Frame& frame, const metadata::Collection& known,
                                    const std::vector<metadata::Entry<metadata::Detection>>& objects) {
   std::size_t length = 0;
   looks_.clear();
   for (const auto& tensor : known.all<metadata::TensorOutput>()) {
+    if (!is_embedding(*tensor.value, takes_raw_)) continue;
     const Tensor& values = tensor->tensor;
-    if (tensor->format != "embedding" || !values || !values.is_host_addressable() || !values.is_contiguous() ||
-        values.element_type() != ElementType::kF32)
-      continue;
     const auto object =
         std::find_if(objects.begin(), objects.end(), [&](const auto& one) { return one.id == tensor.parent; });
     if (object == objects.end()) continue;
@@ -176,8 +190,12 @@ void Track::process(std::uint32_t, Frame& frame) {
     tracker_.update({});
     return;
   }
-  const auto entries = known->all<metadata::Detection>();
+  auto entries = known->all<metadata::Detection>();
   if (entries.empty() && known->first<metadata::NotLookedAt>()) return add_expected(frame);
+  if (!wanted_labels_.empty())
+    std::erase_if(entries, [&](const auto& entry) {
+      return std::find(wanted_labels_.begin(), wanted_labels_.end(), entry->label) == wanted_labels_.end();
+    });
   if (entries.size() > kMaxObjects)
     throw Error(Code::kResourceExhausted, owner_ + ": a frame with " + std::to_string(entries.size()) +
                                               " objects, expected at most " + std::to_string(kMaxObjects) +

@@ -39,7 +39,8 @@ class Track final : public TransformInplace {
                               const std::vector<metadata::Entry<metadata::Detection>>& objects);
 
   const std::string owner_;
-  const bool has_appearance_, follows_camera_;
+  const std::vector<std::string> wanted_labels_;  ///< Empty: all.
+  const bool has_appearance_, takes_raw_, follows_camera_;
   vision::Tracker tracker_;
   vision::CameraMotion camera_;
   HostFrames host_;

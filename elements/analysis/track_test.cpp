@@ -159,6 +159,70 @@ TEST(TrackElement, KnowsObjectsAgainByTheirEmbeddings) {
   }
 }
 
+/// What a model gave of an object, without a decoder.
+Frame raw_person(float x, const Shape& shape, const std::vector<float>& look) {
+  Frame frame = person(x, {});
+  Tensor values(ElementType::kF32, shape);
+  std::copy(look.begin(), look.end(), values.data<float>());
+  metadata::of(frame).add(metadata::TensorOutput{values, "features", "reid", ""}, 1);
+  return frame;
+}
+
+TEST(TrackElement, TakesEmbeddingsThatNothingDecoded) {
+  for (const char* raw : {"true", "false"}) {
+    for (const Shape& shape : {Shape{3}, Shape{1, 3}, Shape{1, 3, 1, 1}}) {
+      const auto element = track({{"appearance", "true"}, {"raw_embeddings", raw}});
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(id_after(*element, raw_person(100, shape, {1, 0, 0.1f})), 1);
+      Frame empty = Frame::allocate({kGray8, 640, 360});
+      element->process(0, empty);
+      EXPECT_EQ(id_after(*element, raw_person(550, shape, {2, 0, 0})), std::string(raw) == "true" ? 1 : 2);
+    }
+  }
+  // A map of the object is no embedding.
+  const auto element = track({{"appearance", "true"}, {"raw_embeddings", "true"}});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(id_after(*element, raw_person(100, {2, 2}, {1, 0, 0, 0})), 1);
+  EXPECT_EQ(id_after(*element, raw_person(550, {2, 2}, {1, 0, 0, 0})), 2);
+}
+
+TEST(TrackElement, KnowsObjectsLongerByTheirEmbeddingsThanByTheirPlace) {
+  for (const char* more : {"0", "10"}) {
+    for (const bool is_same : {true, false}) {
+      const auto element = track({{"appearance", "true"}, {"keep", "5"}, {"appearance_keep", more}});
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(id_after(*element, person(100, {1, 0, 0})), 1);
+      for (int i = 0; i < 12; ++i) {
+        Frame empty = Frame::allocate({kGray8, 640, 360});
+        element->process(0, empty);
+      }
+      const std::int64_t wanted = is_same && std::string(more) == "10" ? 1 : 2;
+      EXPECT_EQ(id_after(*element, person(104, is_same ? std::vector<float>{1, 0.1f, 0} : std::vector<float>{0, 1, 0})),
+                wanted)
+          << "where it was, after twelve frames, with appearance_keep=" << more;
+    }
+  }
+}
+
+TEST(TrackElement, FollowsTheObjectsThatItIsTold) {
+  const auto ids_of = [](const std::map<std::string, std::string>& given) {
+    const auto element = track(given);
+    std::vector<std::int64_t> all;
+    for (int i = 0; i < 2; ++i) {
+      Frame frame = Frame::allocate({kGray8, 640, 360});
+      metadata::Collection& known = metadata::of(frame);
+      for (const auto& [x, label] : {std::pair(0.0f, "car"), std::pair(100.0f, "person"), std::pair(200.0f, "person")})
+        known.add(metadata::Detection{{x, 0, x + 40, 40}, label, label == std::string("car"), 0.9f, -1});
+      element->process(0, frame);
+      all.clear();
+      for (const auto& object : known.all<metadata::Detection>()) all.push_back(object->track_id);
+    }
+    return all;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(ids_of({}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(ids_of({{"labels", "person"}}), ElementsAre(-1, 1, 2));
+  EXPECT_THAT(ids_of({{"labels", "person,car"}}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(ids_of({{"max_objects", "2"}}), ElementsAre(1, 2, -1));
+}
+
 TEST(TrackElement, ObjectsHaveOneIdInAllCamerasOfAGallery) {
   const std::map<std::string, std::string> given{{"appearance", "true"}, {"gallery", "site"}};
   auto door = track(given), yard = track(given);

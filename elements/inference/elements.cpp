@@ -20,7 +20,11 @@ std::vector<Parameter> infer_parameters() {
   std::vector<Parameter> all{
       {"model", "Model file: ONNX, or the .xml of an OpenVINO IR", std::string("model.onnx"), true},
       {"device", "Name of the device, as 'tenon devices' lists it", std::string("CPU")},
-      {"shape", "Shape to give the model's input, for example [1,3,480,640]; empty: the model's own", std::string()},
+      {"shape",
+       "Shape to give the model's input: all its extents, for example [1,3,480,640]; the size of its pictures, "
+       "640x480; "
+       "frame: the size of the first frames; empty: the model's own",
+       std::string()},
       {"precision", "Precision in which the device computes: f32, bf16, f16, int8; empty: the device's default",
        std::string()},
       {"cache_dir", "Folder in which compiled models are cached; empty: no cache", std::string()},

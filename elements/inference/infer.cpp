@@ -31,6 +31,8 @@ constexpr auto kStep = std::chrono::milliseconds(1);
 constexpr auto kPatience = std::chrono::milliseconds(50);
 /// Tensors of results that may be in use downstream at once.
 constexpr std::size_t kOutputs = 256;
+/// The value of `shape` for "as large as the first frames".
+constexpr const char* kShapeOfFrames = "frame";
 
 /// Texts of the form KEY=VALUE. @errors kInvalidArgument: something else.
 std::map<std::string, std::string> pairs_of(const Parameters& given, const std::string& parameter, char separator) {
@@ -161,7 +163,15 @@ const SharedModel& Infer::model(const std::optional<FrameInfo>& frames) const {
   const std::lock_guard lock(mutex_);
   if (!model_) {
     try {
-      model_ = share_model(settings_, frames, files_.get());
+      ModelSettings settings = settings_;
+      if (settings.shape == kShapeOfFrames) {
+        if (!frames)
+          throw Error(Code::kFailedPrecondition,
+                      "shape=frame, and the source does not say how large its frames are; give the size, as "
+                      "shape=640x480");
+        settings.shape = std::to_string(frames->upright_width_px()) + "x" + std::to_string(frames->upright_height_px());
+      }
+      model_ = share_model(settings, frames, files_.get());
     } catch (const Error& error) {
       throw Error(error.code(), owner_ + ": " + error.what());
     } catch (const std::exception& error) {
@@ -171,8 +181,14 @@ const SharedModel& Infer::model(const std::optional<FrameInfo>& frames) const {
   return *model_;
 }
 
+bool Infer::waits_for_size(bool is_known) const {
+  const std::lock_guard lock(mutex_);
+  return !model_ && !is_known && settings_.shape == kShapeOfFrames;
+}
+
 Requirements Infer::wanted(const StreamInfo& in) const {
   const bool is_known = in.frame.width_px != 0 && in.frame.height_px != 0;
+  if (waits_for_size(is_known)) return {};
   const SharedModel& known = model(is_known ? std::optional(in.frame) : std::nullopt);
   if (is_direct_) return known.compiled.requirements();
   Requirements host;
@@ -183,6 +199,7 @@ Requirements Infer::wanted(const StreamInfo& in) const {
 Context Infer::used_in(const StreamInfo& in) const {
   if (!is_direct_) return {};
   const bool is_known = in.frame.width_px != 0 && in.frame.height_px != 0;
+  if (waits_for_size(is_known)) return {};
   return model(is_known ? std::optional(in.frame) : std::nullopt).compiled.memory_context();
 }
 

@@ -82,6 +82,8 @@ class Infer final : public Transform {
   };
 
   const SharedModel& model(const std::optional<FrameInfo>& frames) const;
+  /// Whether the model gets its shape from frames whose size is not known yet.
+  bool waits_for_size(bool is_known) const;
   void make_slots();
   void adapt(Stream& stream, const FrameInfo& info);
   void add_frame(Passing& frame, Stream& stream, Output& output);

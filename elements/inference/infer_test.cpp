@@ -264,6 +264,54 @@ TEST_F(Inference, OfUltralyticsExportsNeedsNoOptions) {
     expect_white_found(make({{"model", ultralytics_export(folder)}}), format);
 }
 
+/// A model of pictures of any size, whose output is its input.
+std::string same_size_model(const TemporaryFolder& folder, const std::string& layout) {
+  const bool is_planar = layout == "NCHW";
+  const auto x = std::make_shared<op::v0::Parameter>(
+      element::f32, is_planar ? PartialShape{1, 3, 32, 32} : PartialShape{1, 32, 32, 3});
+  x->set_friendly_name("x");
+  Model made(OutputVector{std::make_shared<op::v0::Relu>(x)->output(0)}, ParameterVector{x}, "same");
+  made.set_rt_info(layout, {"model_info", "layout"});
+  std::string path = (folder.path() / ("same_" + layout + ".xml")).string();
+  serialize(made, path);
+  return path;
+}
+
+TEST_F(Inference, GivesAModelTheSizeOfTheFrames) {
+  const TemporaryFolder folder;
+  const auto shape_after = [&](std::map<std::string, std::string> given, FrameInfo info) {
+    const auto element = make(std::move(given));
+    StreamInfo unknown;
+    unknown.frame.format = info.format;
+    element->wanted(unknown);  // A source that has not said yet how large its frames are.
+    element->open(0, {info, 30, false});
+    Collected out;
+    element->process({0, Frame::allocate(info)}, out);
+    element->end(0, out);
+    return metadata::find(out.items.at(0).frame)->first<metadata::TensorOutput>()->tensor.shape();
+  };
+  FrameInfo turned{kRgb24, 64, 48};
+  turned.rotation = Rotation::k90;
+  for (const char* batch : {"1", "2"}) {
+    const std::string planar = same_size_model(folder, "NCHW"), packed = same_size_model(folder, "NHWC");
+    const auto of = [&](const std::string& model, const char* shape) {
+      return std::map<std::string, std::string>{
+          {"model", model}, {"decode", "none"}, {"shape", shape}, {"batch", batch}};
+    };
+    EXPECT_EQ(shape_after(of(planar, "frame"), {kRgb24, 64, 48}), (Shape{1, 3, 48, 64}));
+    EXPECT_EQ(shape_after(of(packed, "frame"), {kRgb24, 64, 48}), (Shape{1, 48, 64, 3}));
+    EXPECT_EQ(shape_after(of(planar, "frame"), turned), (Shape{1, 3, 64, 48})) << "models see pictures upright";
+    EXPECT_EQ(shape_after(of(packed, "80x40"), {kRgb24, 64, 48}), (Shape{1, 40, 80, 3}));
+    EXPECT_EQ(shape_after(of(planar, "[1,3,40,80]"), {kRgb24, 64, 48}), (Shape{1, 3, 40, 80}));
+  }
+  const auto error = [&](const char* shape) {
+    const auto element = make({{"model", same_size_model(folder, "NCHW")}, {"shape", shape}});
+    return error_of([&] { element->open(0, StreamInfo{}); });
+  };
+  EXPECT_THAT(error("frame").what(), HasSubstr("shape=frame, and the source does not say"));
+  EXPECT_THAT(error("64x").what(), HasSubstr("\"64x\" is neither WIDTHxHEIGHT"));
+}
+
 TEST_F(Inference, TakesByHandWhatAModelDoesNotSay) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "bare.xml").string(), file = (folder.path() / "about.yaml").string();

@@ -3,14 +3,19 @@
 #include <tenon/elements/inference/shared_model.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/mapped_file.hpp>
+#include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/knowledge/side_files.hpp>
 #include <tenon/graph/model.hpp>
@@ -43,6 +48,26 @@ AnyMap properties_of(const ModelSettings& settings) {
   return properties;
 }
 
+/// The shape that the settings ask for: all extents, or WIDTHxHEIGHT, which changes these two.
+/// @errors kInvalidArgument: neither, or an input that takes no pictures.
+PartialShape wanted_shape(const Model& model, const std::string& text) {
+  std::uint32_t width = 0, height = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [times, first] = std::from_chars(text.data(), end, width);
+  if (first != std::errc() || times == end || *times != 'x') return PartialShape(text);
+  const auto [last, second] = std::from_chars(times + 1, end, height);
+  if (second != std::errc() || last != end || width == 0 || height == 0)
+    throw Error(Code::kInvalidArgument,
+                "shape \"" + text + "\" is neither WIDTHxHEIGHT, as 640x480, nor extents, as [1,3,480,640]");
+  PartialShape shape = model.inputs()[0].get_partial_shape();
+  FrameInfo any{kRgb24, width, height};
+  const std::size_t batch = shape.rank().is_static() && shape.size() == 3 ? 0 : 1;
+  const std::size_t row = options_from(model, any).layout == ImageLayout::kNchw ? batch + 1 : batch;
+  shape[row] = Dimension(height);
+  shape[row + 1] = Dimension(width);
+  return shape;
+}
+
 std::shared_ptr<Model> read(const Core& core, const ModelSettings& settings) {
   std::shared_ptr<Model> model = core.read_model(settings.model);
   if (model->inputs().size() != 1)
@@ -51,7 +76,7 @@ std::shared_ptr<Model> read(const Core& core, const ModelSettings& settings) {
                                           " inputs; frames feed models of one");
   if (!settings.side_file.empty()) read_side_file(settings.side_file, *model);
   state(*model, settings.facts);
-  if (!settings.shape.empty()) model->reshape(PartialShape(settings.shape));
+  if (!settings.shape.empty()) model->reshape(wanted_shape(*model, settings.shape));
   return model;
 }
 

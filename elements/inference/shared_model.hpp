@@ -20,7 +20,9 @@ namespace elements {
 namespace inference {
 
 struct ModelSettings {
-  std::string model, device, shape, precision, cache_dir, properties, zero_copy;
+  std::string model, device;
+  std::string shape;  ///< Extents, "[1,3,480,640]"; or the size of pictures, "640x480"; empty: the model's own.
+  std::string precision, cache_dir, properties, zero_copy;
   std::string side_file;                     ///< Empty: those beside the model.
   std::map<std::string, std::string> facts;  ///< About its input, by the keys of fact_keys().
   std::size_t batch = 1;

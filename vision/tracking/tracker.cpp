@@ -384,7 +384,7 @@ std::span<const std::int64_t> Tracker::update(std::span<const Detection> detecti
   };
   const auto is_present = [](const Track& track) { return track.missing == 0; };
   const auto is_confident = [&](std::size_t d) { return detections[d].score >= options_.confidence_threshold; };
-  choose([](const Track&) { return true; }, is_confident);
+  choose([&](const Track& track) { return track.missing <= options_.keep_pictures; }, is_confident);
   pair_by_overlap(detections, true);
   assign(detections, false);
   choose(is_present, is_confident);
@@ -402,11 +402,14 @@ std::span<const std::int64_t> Tracker::update(std::span<const Detection> detecti
     ++track.missing;
     track.found = 0;
     // An object that was never confirmed does not count.
-    track.is_over = track.missing > options_.keep_pictures || track.id < 0;
+    const std::uint32_t more = track.features == kNone ? 0 : options_.appearance_keep_pictures;
+    track.is_over =
+        track.id < 0 || (track.missing > options_.keep_pictures && track.missing - options_.keep_pictures > more);
     if (track.is_over) forget_features(track);
   }
   std::erase_if(tracks_, [](const Track& track) { return track.is_over; });
   for (std::size_t d = 0; d < detections.size(); ++d) {
+    if (options_.max_objects != 0 && tracks_.size() >= options_.max_objects) break;
     if (!is_assigned_[d] && is_usable(detections[d]) && is_confident(d)) begin(detections[d], d);
   }
   return ids_;

@@ -544,7 +544,7 @@ TEST_F(GvaLines, BadInputIsRefused) {
   const std::string detect = "gvadetect model=" + model("demo.onnx") + " ";
   EXPECT_THAT(error(detect + "custom-postproc-lib=/x.so"), HasSubstr("custom-postproc-lib=/x.so is not possible"));
   EXPECT_THAT(error(detect + "ie-config=STREAMS"), HasSubstr("\"STREAMS\" is not KEY=VALUE"));
-  EXPECT_THAT(error(detect + "reshape=true"), HasSubstr("reshape-width and reshape-height"));
+  EXPECT_THAT(error(detect + "reshape-width=64"), HasSubstr("reshape-width and reshape-height"));
   EXPECT_THAT(error("gvadetect model=/no/such.xml"), HasSubstr("/no/such.xml"));
   EXPECT_THAT(error("gvaattachroi roi=5,5,4,9"), HasSubstr("has no area"));
   EXPECT_THAT(error("gvaattachroi roi=1,2,3"), HasSubstr("X1,Y1,X2,Y2"));

@@ -73,11 +73,14 @@ void put_batch(const Texts& given, Texts& made) {
 void put_shape(const Texts& given, Texts& made, const std::string& owner) {
   const std::string width = value_or(given, "reshape-width", "0"), height = value_or(given, "reshape-height", "0");
   if (width != "0" && height != "0") {
-    made["shape"] = "[1,3," + height + "," + width + "]";
-  } else if (width != height || value_or(given, "reshape", "false") == "true") {
-    throw Error(Code::kUnimplemented, owner + ": reshape needs reshape-width and reshape-height; found " + width +
-                                          " and " + height +
-                                          " (the size of the frames is not known when the model is read)");
+    made["shape"] = width + "x" + height;
+  } else if (width != height) {
+    throw Error(Code::kInvalidArgument, owner +
+                                            ": reshape needs reshape-width and reshape-height, or neither for the "
+                                            "size of the frames; found " +
+                                            width + " and " + height);
+  } else if (value_or(given, "reshape", "false") == "true") {
+    made["shape"] = "frame";
   }
 }
 
@@ -107,17 +110,26 @@ Texts for_track(const std::string& owner, const Texts& given) {
   // Each object of the model gets an id, whatever its score.
   Texts made{{"confidence", "0"}};
   for (const auto& [key, value] : options_of(value_or(given, "config", ""), owner + ": config")) {
-    if (key == "tracking_per_class")
-      made["across_labels"] = flag_of(value, owner + ": config: " + key) ? "false" : "true";
+    const std::string what = owner + ": config: " + key;
+    if (key == "tracking_per_class") made["across_labels"] = flag_of(value, what) ? "false" : "true";
+    if (key == "max_num_objects") made["max_objects"] = whole(number_of(value, what, 0, 1e6));
   }
   if (value_or(given, "tracking-type", "zero-term") != "deep-sort") return made;
-  made["confirm"] = "3";
-  made["iou"] = "0.3";
+  // What gvainference gives of an object is what it looks like. Its cosine distance is twice the distance here.
+  for (const auto& [ours, value] :
+       {std::pair("appearance", "true"), std::pair("raw_embeddings", "true"), std::pair("appearance_threshold", "0.1"),
+        std::pair("appearance_overlap", "0"), std::pair("appearance_reach", "2"), std::pair("confirm", "3"),
+        std::pair("iou", "0.3"), std::pair("keep", "30")})
+    made[ours] = value;
   for (const auto& [key, value] : options_of(value_or(given, "deepsort-trck-cfg", ""), owner + ": deepsort-trck-cfg")) {
     const std::string what = owner + ": deepsort-trck-cfg: " + key;
     if (key == "max_age") made["keep"] = whole(number_of(value, what, 0, 1e6));
     if (key == "n_init") made["confirm"] = whole(number_of(value, what, 1, 1e6));
     if (key == "max_iou_distance") made["iou"] = elements::to_text(1 - number_of(value, what, 0, 1));
+    if (key == "max_cosine_distance")
+      made["appearance_threshold"] = elements::to_text(number_of(value, what, 0, 2) / 2);
+    if (key == "reid_max_age") made["appearance_keep"] = whole(number_of(value, what, 0, 1e6));
+    if (key == "object_class") made["labels"] = value;
   }
   return made;
 }

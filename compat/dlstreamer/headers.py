@@ -3,7 +3,7 @@
 """Whether the page of DL Streamer's headers is true, and each header stands alone.
 
     headers.py               the page names exactly the headers that are here, and the others of the document with a reason; a test
-                             includes each of these headers
+                             includes each of these headers, and each of the others is an error with that reason
     headers.py BUILD         parses each header alone, as this build compiles the tests: slow
 """
 import json
@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 INCLUDE = HERE / "include"
+ABSENT = HERE / "absent"
 PAGE = ROOT / "docs/guide/coming_from_dlstreamer.md"
 DOCUMENT = ROOT / "docs/reference/dlstreamer.toml"
 NAMES = re.compile(r"`([\w/]+\.h)`")
@@ -40,12 +41,13 @@ def reached(sources):
 
 
 def complaints():
-    claimed, absent = set(), set()
+    claimed, absent, why = set(), set(), {}
     for folder, there, missing in re.findall(r"^\| `(dlstreamer/[\w/]*)` \| (.*?) \| (.*?) ?\|$", PAGE.read_text(), re.M):
         claimed |= {folder + name for name in NAMES.findall(there)}
         for part in filter(None, missing.split("; ")):
             names, colon, reason = part.partition(": ")
             absent |= {folder + name for name in NAMES.findall(names)}
+            why |= {folder + name: re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", reason.strip()) for name in NAMES.findall(names)}
             if not colon or not reason.strip():
                 yield f"{PAGE.name}: no reason for {names}"
     yield from (f"{PAGE.name}: {name} is here and not in the table" for name in sorted(present() - claimed))
@@ -54,6 +56,11 @@ def complaints():
     if DOCUMENT.exists():
         files = {"dlstreamer/" + name for name in tomllib.loads(DOCUMENT.read_text())["files"]}
         yield from (f"{PAGE.name}: says nothing of {name}" for name in sorted(files - claimed - absent))
+    errors = {path.relative_to(ABSENT).as_posix(): path.read_text() for path in ABSENT.rglob("*.h")}
+    yield from (f"absent/{name} is no header that {PAGE.name} calls absent" for name in sorted(set(errors) - absent))
+    for name in sorted(absent):
+        if f"#error \"{name} of DL Streamer is absent in Tenon's API: {why[name]}. " not in errors.get(name, ""):
+            yield f"absent/{name} is no error with the reason of {PAGE.name}"
     yield from (f"no test includes {name}" for name in sorted(present() - reached(HERE.glob("*_test.cpp"))))
 
 

@@ -13,12 +13,19 @@ part() { printf '%5d s  %s\n' $SECONDS "$*"; }
 wheel=$(find -L "$here/../../build/venv" -path '*/openvino/include/openvino/openvino.hpp' -print -quit 2>/dev/null || true)
 [ -z "$wheel" ] || wheel=$(dirname "$(dirname "$(dirname "$wheel")")")
 # The original's programs; those for remote tensors run on its GPU plugin over Intel's runtime for CPUs behind the layer, and on its NPU plugin over
-# the software driver.
+# the software driver; surfaces of VA-API come from the software driver of VA-API.
+va=()
+if pkg-config --exists libva libva-drm; then va=(-DWITH_VA -lva -lva-drm); else echo "skipped: no libva, so no surfaces of VA-API" >&2; fi
+without_va() { if [ ${#va[@]} != 0 ]; then printf '%s\n' "$@"; else printf '%s\n' "$@" | grep -v '/va[.]c'; fi; }
 build_originals() {
   real=$(echo "$wheel"/libs/libopenvino.so.*)
   for program in "$here"/programs/*.cpp; do echo "#include \"$program\""; done >"$work/all.cpp"
   c++ -std=c++17 -O0 -isystem "$wheel/include" -I"$here/programs" "$work/all.cpp" -o "$work/original" "$real" -Wl,-rpath,"$wheel/libs"
-  c++ -std=c++17 -O0 -isystem "$wheel/include" "$here"/remote/*.cpp -o "$work/remote" "$real" -lOpenCL -Wl,-rpath,"$wheel/libs"
+  c++ -std=c++17 -O0 -isystem "$wheel/include" $(without_va "$here"/remote/*.cpp) -o "$work/remote" "$real" -lOpenCL "${va[@]}" -Wl,-rpath,"$wheel/libs"
+  real_c=$(echo "$wheel"/libs/libopenvino_c.so.*)
+  cc -std=c99 -O0 -isystem "$wheel/include" "$here"/c/programs/*.c -o "$work/original_c" "$real_c" -Wl,-rpath,"$wheel/libs"
+  cc -std=c99 -O0 -isystem "$wheel/include" $(without_va "$here"/c/remote/*.c) "$here/c/programs/lines.c" -o "$work/remote_c" "$real_c" -lOpenCL \
+    "${va[@]}" -Wl,-rpath,"$wheel/libs"
 }
 tool="$build/bin/tenon"
 on_gpu() {
@@ -37,14 +44,26 @@ on_npu() {
   fi
   "$tool" npu-env -- "$@"
 }
+on_va() {
+  if [ ${#va[@]} = 0 ] || [ ! -e "$build/lib/va/tenon_drv_video.so" ]; then
+    echo "skipped: the original's surfaces of VA-API need libva and the software driver of VA-API" >&2
+    return
+  fi
+  LIBVA_MESSAGING_LEVEL=0 on_gpu "$tool" va-env -- "$@"
+}
 if [ "${2:-}" = --write ]; then
   [ -n "$wheel" ] || { echo "no OpenVINO in build/venv, ./dev test installs it" >&2; exit 1; }
   build_originals
   "$work/original" >"$work/expected.txt"
   cp "$work/expected.txt" "$here/programs/expected.txt"
-  for device in gpu npu; do
-    on_$device "$work/remote" $device >"$work/$device.txt"
-    [ ! -s "$work/$device.txt" ] || cp "$work/$device.txt" "$here/remote/$device.txt"
+  "$work/original_c" >"$work/expected.txt"
+  cp "$work/expected.txt" "$here/c/programs/expected.txt"
+  for device in gpu npu va; do
+    for program in remote remote_c; do
+      on_$device "$work/$program" $device >"$work/$device.txt"
+      to="$here/$([ $program = remote ] || echo c/)remote/$device.txt"
+      [ ! -s "$work/$device.txt" ] || cp "$work/$device.txt" "$to"
+    done
   done
   exit 0
 fi
@@ -113,21 +132,17 @@ build_originals
 part "programs, on the original"
 "$work/original" "$here/programs/expected.txt"
 part "programs in C, compiled for the original and on it"
-real_c=$(echo "$wheel"/libs/libopenvino_c.so.*)
 table="$build/generated/compat_openvino_c"
 python3 "$here/c/generate.py" --compare "$wheel/include/openvino/c"
 # The use of each name compiles for the original without a warning, so the types of all functions are the same.
 cc -std=c99 -O0 -Wall -Werror -isystem "$wheel/include" "$table/use.c" -o "$work/use" "$real_c" -Wl,-rpath,"$wheel/libs"
 "$work/use"
-cc -std=c99 -O0 -isystem "$wheel/include" "$here"/c/programs/*.c -o "$work/original_c" "$real_c" -Wl,-rpath,"$wheel/libs"
 "$work/original_c" "$here/c/programs/expected.txt"
-cc -std=c99 -O0 -isystem "$wheel/include" "$here/c/remote.c" -o "$work/remote_c" "$real_c" -lOpenCL -Wl,-rpath,"$wheel/libs"
-part "remote tensors, on the original's GPU"
-on_gpu "$work/remote" gpu "$here/remote/gpu.txt"
-on_gpu "$work/remote_c" gpu
-part "remote tensors, on the original's NPU"
-on_npu "$work/remote" npu "$here/remote/npu.txt"
-on_npu "$work/remote_c" npu
+for device in gpu npu va; do
+  part "remote tensors, on the original: $device"
+  on_$device "$work/remote" $device "$here/remote/$device.txt"
+  on_$device "$work/remote_c" $device "$here/c/remote/$device.txt"
+done
 part "both libraries in one process"
 # The same binary, compiled for the original, on Tenon.
 LD_LIBRARY_PATH="$build/lib/tenon/openvino" "$work/original_c" "$here/c/programs/expected.txt"

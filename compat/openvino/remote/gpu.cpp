@@ -7,10 +7,10 @@
 
 #include <openvino/op/util/variable.hpp>
 #include <openvino/opsets/opset8.hpp>
-#include <openvino/runtime/intel_gpu/ocl/ocl.hpp>
 #include <openvino/runtime/intel_gpu/ocl/va.hpp>
 #include <openvino/runtime/intel_gpu/properties.hpp>
 
+#include "opencl.hpp"
 #include "remote.hpp"
 
 namespace gpu_programs {
@@ -20,32 +20,6 @@ using ov::intel_gpu::ocl::ClBufferTensor;
 using ov::intel_gpu::ocl::ClContext;
 using ov::intel_gpu::ocl::ClImage2DTensor;
 using ov::intel_gpu::ocl::USMTensor;
-
-/// What an application has before it asks for a model.
-struct OpenCl {
-  OpenCl() {
-    std::vector<cl::Platform> platforms;
-    cl::Platform::get(&platforms);
-    std::vector<cl::Device> devices;
-    platforms.at(0).getDevices(CL_DEVICE_TYPE_ALL, &devices);
-    device = devices.at(0);
-    context = cl::Context(device);
-    queue = cl::CommandQueue(context, device);
-  }
-  cl::Buffer buffer(const std::vector<float>& values) const {
-    cl::Buffer made(context, CL_MEM_READ_WRITE, values.size() * sizeof(float));
-    queue.enqueueWriteBuffer(made, CL_TRUE, 0, values.size() * sizeof(float), values.data());
-    return made;
-  }
-  std::vector<float> read(const cl::Buffer& from, std::size_t count) const {
-    std::vector<float> values(count);
-    queue.enqueueReadBuffer(from, CL_TRUE, 0, count * sizeof(float), values.data());
-    return values;
-  }
-  cl::Device device;
-  cl::Context context;
-  cl::CommandQueue queue;
-};
 
 void contexts(ov::Core& core) {
   const OpenCl cl;
@@ -105,6 +79,9 @@ void tensors(ov::Core& core) {
   describe("image", of_image);
   describe("host", host);
   describe("device", device);
+  auto of_pointer = context.create_tensor(ov::element::i32, {2, 2}, device.get());
+  describe("pointer", of_pointer);
+  line(of_pointer.get() == device.get());
   line(by_object.get() == buffer.get(), static_cast<cl_mem>(by_handle) == buffer.get(), of_image.get() == image.get(),
        cl::Image2D(of_image).get() == image.get());
   ov::RemoteTensor any = context.create_tensor(ov::element::u8, {2, 3});

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs for the NPU's context and tensors: Level Zero's memory, memory of the program's, files, copies, batches, states, refusals.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
+#if __has_include(<linux/dma-heap.h>)
+#include <linux/dma-heap.h>
+#endif
 #include <cstring>
 #include <fstream>
 
@@ -110,6 +116,99 @@ void in_place(ov::Core& core) {
   request.infer();
   second.infer();
   print_values("chained", second.get_output_tensor(), 2);
+}
+
+/// Memory behind a descriptor, which is mapped here, too: a dma-buf of the system's heap, or, without one, a file in memory.
+class Shared {
+ public:
+  explicit Shared(std::size_t size) : fd_(heap(size)), size_(size) {
+    if (fd_ < 0 && ((fd_ = ::memfd_create("npu", MFD_CLOEXEC)) < 0 || ::ftruncate(fd_, static_cast<off_t>(size)) != 0))
+      throw std::runtime_error("no memory behind a descriptor");
+    map_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    if (map_ == MAP_FAILED) throw std::runtime_error("no mapping");
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() {
+    ::munmap(map_, size_);
+    close();
+  }
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  int fd() const { return fd_; }
+  float* data() const { return static_cast<float*>(map_); }
+
+ private:
+  static int heap([[maybe_unused]] std::size_t size) {
+#ifdef DMA_HEAP_IOCTL_ALLOC
+    const int heaps = ::open("/dev/dma_heap/system", O_RDWR | O_CLOEXEC);
+    if (heaps < 0) return -1;
+    dma_heap_allocation_data wanted{};
+    wanted.len = size;
+    wanted.fd_flags = O_RDWR | O_CLOEXEC;
+    const int result = ::ioctl(heaps, DMA_HEAP_IOCTL_ALLOC, &wanted);
+    ::close(heaps);
+    return result == 0 ? static_cast<int>(wanted.fd) : -1;
+#else
+    return -1;
+#endif
+  }
+  int fd_;
+  std::size_t size_;
+  void* map_ = nullptr;
+};
+
+void descriptors(ov::Core& core) {
+  ZeroContext context(core);
+  ov::CompiledModel compiled = core.compile_model(sum_model({1, 8}), "NPU");
+  ov::InferRequest request = compiled.create_infer_request(), second = compiled.create_infer_request();
+  Shared in(4096), out(4096), more(4096), last(4096);
+  auto x = context.create_tensor(ov::element::f32, {1, 8}, in.fd());
+  auto y = context.create_tensor(ov::element::f32, {1, 8}, out.fd(), MemType::SHARED_BUF, TensorType::OUTPUT);
+  ov::RemoteTensor by_keys = core.get_default_context("NPU").create_tensor(
+      ov::element::f32, {1, 8},
+      {ov::intel_npu::mem_type(MemType::SHARED_BUF),
+       ov::intel_npu::mem_handle(reinterpret_cast<void*>(static_cast<std::intptr_t>(more.fd()))),
+       ov::intel_npu::tensor_type(TensorType::BINDED)});
+  auto third = by_keys.as<ZeroBufferTensor>();
+  // As a pointer, which is where Windows has its handles of shared memory.
+  auto fourth =
+      context.create_tensor(ov::element::f32, {1, 8}, reinterpret_cast<void*>(static_cast<std::intptr_t>(last.fd())));
+  describe("descriptor", x);
+  describe("descriptor of an output", y);
+  describe("descriptor by keys", third);
+  describe("descriptor as a pointer", fourth);
+  for (Shared* each : {&in, &out, &more, &last}) each->close();  // The driver has its own.
+  request.set_tensor("x", x);
+  request.set_tensor("y", y);
+  second.set_tensor("x", y);
+  second.set_tensor("y", by_keys);
+  for (const float value : {3.0F, -4.0F, 7.0F}) {
+    std::fill_n(in.data(), 8, value);
+    in.data()[7] = 50;
+    request.infer();
+    second.infer();
+    line("in place ", out.data()[0], ' ', out.data()[7], ", and on ", more.data()[0], ' ', more.data()[7]);
+  }
+  ov::Tensor host(ov::element::f32, {1, 8});
+  std::fill_n(host.data<float>(), 8, 11.0F);
+  x.copy_from(host);
+  line("copied ", in.data()[3]);
+  second.set_tensor("y", fourth);
+  second.infer();
+  line("into a pointer ", last.data()[0], ' ', last.data()[7]);
+  int ends[2];
+  if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
+  refused("a pipe", [&] { context.create_tensor(ov::element::f32, {1, 8}, ends[0]); });
+  ::close(ends[0]);
+  ::close(ends[1]);
+  refused("no descriptor", [&] { context.create_tensor(ov::element::f32, {1, 8}, 1 << 20); });
+  refused("too small", [&] {
+    const Shared small(4096);
+    context.create_tensor(ov::element::f32, {1, 2048}, small.fd());
+  });
 }
 
 void copies(ov::Core& core) {
@@ -240,6 +339,7 @@ void states(ov::Core& core) {
 void npu(ov::Core& core) {
   run("NPU: contexts", [&] { npu_programs::contexts(core); });
   run("NPU: in place", [&] { npu_programs::in_place(core); });
+  run("NPU: descriptors", [&] { npu_programs::descriptors(core); });
   run("NPU: copies", [&] { npu_programs::copies(core); });
   run("NPU: batches", [&] { npu_programs::batches(core); });
   run("NPU: settings", [&] { npu_programs::settings(core); });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <string>
 
 #include "../programs/programs.hpp"
@@ -17,6 +18,14 @@ std::shared_ptr<ov::Model> stateful_model();
 void print_states(ov::CompiledModel compiled, const ov::Tensor& remote);
 /// The keys that every device has, in order.
 std::string keys(const ov::AnyMap& map);
+/// Luma alone + 1: as it lies, or, from images of the original's GPU, with its range of 16 to 235 stretched.
+inline std::string luma_text(float value, int luma) {
+  const float stretched = std::clamp((static_cast<float>(luma) - 16.0F) * 255.0F / 219.0F, 0.0F, 255.0F);
+  const bool is_luma =
+      std::abs(value - static_cast<float>(luma) - 1.0F) < 1.0F || std::abs(value - stretched - 1.0F) < 1.0F;
+  return is_luma ? " luma " + std::to_string(luma)
+                 : " " + std::to_string(value) + ", which is no luma " + std::to_string(luma);
+}
 template <typename F>
 void run(const char* name, F&& program) {
   line("== ", name);
@@ -27,4 +36,7 @@ void run(const char* name, F&& program) {
   }
 }
 void gpu(ov::Core& core);
+void gpu_pictures(ov::Core& core);
 void npu(ov::Core& core);
+/// Where the program is compiled WITH_VA.
+void va(ov::Core& core);

@@ -8,6 +8,7 @@
 #include <future>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/core/new_thread.hpp>
@@ -19,9 +20,11 @@ namespace tenon::python {
 bool is_main_thread();
 
 /// What `call` returns, which runs with the interpreter free. Python handles signals in its main thread alone, so that thread waits for one
-/// of its own, where `call` ends at its next check (CancellationScope) once a handler has thrown. @errors those of `call`, and of handlers
-template <typename F>
-auto interruptible(F call) {
+/// of its own, where `call` ends at its next check (CancellationScope) once a handler has thrown. That thread takes some 50 us.
+/// @param end  Called again and again in the main thread, with the interpreter free, until `call` has ended, once a handler has thrown: for
+/// calls that check something else. @errors those of `call`, and of handlers
+template <typename F, typename End>
+auto interruptible(F call, End end) {
   if (!is_main_thread()) return freely(call);
   std::optional<decltype(call())> result;
   std::exception_ptr error;
@@ -44,6 +47,9 @@ auto interruptible(F call) {
   } catch (...) {
     const Released released;
     is_wanted = false;
+    do {
+      end();
+    } while (is_over.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready);
     thread.join();
     result.reset();
     throw;
@@ -51,6 +57,10 @@ auto interruptible(F call) {
   freely([&] { thread.join(); });
   if (error) throw_again([&] { std::rethrow_exception(error); });
   return std::move(*result);
+}
+template <typename F>
+auto interruptible(F call) {
+  return interruptible(std::move(call), [] {});
 }
 
 }  // namespace tenon::python

@@ -107,19 +107,22 @@ void add_type(nb::module_& module) {
           "__init__",
           [](element::Type* self, nb::handle object) { new (self) element::Type(element_type_from(object)); },
           nb::arg("dtype"), "From a NumPy dtype, a Python type or a name.")
-      .def("get_type_name", &element::Type::get_type_name)
-      .def("to_string", &element::Type::to_string)
+      .def("get_type_name", &element::Type::get_type_name, "Its name, such as \"f32\".")
+      .def("to_string", &element::Type::to_string, "As get_type_name().")
       .def(
           "to_dtype", [](const element::Type& self) { return dtype_of(self); }, "numpy.dtype of this type.")
-      .def("is_real", &element::Type::is_real)
-      .def("is_integral", &element::Type::is_integral)
-      .def("is_integral_number",
-           [](const element::Type& self) { return self.is_integral() && self != element::boolean; })
-      .def("is_signed", &element::Type::is_signed)
-      .def("is_dynamic", &element::Type::is_dynamic)
-      .def("is_static", &element::Type::is_static)
+      .def("is_real", &element::Type::is_real,
+           "Whether it has fractions: f16, bf16, f32, f64 and the types of 4 and 8 bits that float.")
+      .def("is_integral", &element::Type::is_integral, "Whether it has whole numbers, boolean among them.")
+      .def(
+          "is_integral_number",
+          [](const element::Type& self) { return self.is_integral() && self != element::boolean; },
+          "Whether it has whole numbers, without boolean.")
+      .def("is_signed", &element::Type::is_signed, "Whether it has negative numbers.")
+      .def("is_dynamic", &element::Type::is_dynamic, "Whether it is not known yet.")
+      .def("is_static", &element::Type::is_static, "Whether it is known.")
       .def_prop_ro("size", &element::Type::size, "Bytes of one element, rounded up.")
-      .def_prop_ro("bitwidth", &element::Type::bitwidth)
+      .def_prop_ro("bitwidth", &element::Type::bitwidth, "Bits of one element.")
       .def(
           "__eq__", [](const element::Type& self, const element::Type& other) { return self == other; },
           nb::is_operator())
@@ -145,19 +148,20 @@ void add_dimension(nb::module_& module) {
           "__init__", [](Dimension* self, nb::handle value) { new (self) Dimension(dimension_from(value)); },
           nb::arg("value"))
       .def(nb::init<std::int64_t, std::int64_t>(), nb::arg("min_dimension"), nb::arg("max_dimension"))
-      .def_prop_ro("is_static", &Dimension::is_static)
-      .def_prop_ro("is_dynamic", &Dimension::is_dynamic)
-      .def_prop_ro("min_length", &Dimension::get_min_length)
-      .def_prop_ro("max_length", &Dimension::get_max_length)
-      .def("get_length", &Dimension::get_length)
+      .def_prop_ro("is_static", &Dimension::is_static, "Whether it is one number.")
+      .def_prop_ro("is_dynamic", &Dimension::is_dynamic, "Whether it is an interval.")
+      .def_prop_ro("min_length", &Dimension::get_min_length, "The least that it may be.")
+      .def_prop_ro("max_length", &Dimension::get_max_length, "The most that it may be; -1: any.")
+      .def("get_length", &Dimension::get_length, "The number. @errors an Error where it is an interval.")
       .def("get_min_length", &Dimension::get_min_length)
       .def("get_max_length", &Dimension::get_max_length)
-      .def("compatible", &Dimension::compatible, nb::arg("dim"))
-      .def("relaxes", &Dimension::relaxes, nb::arg("dim"))
-      .def("refines", &Dimension::refines, nb::arg("dim"))
-      .def("same_scheme", &Dimension::same_scheme, nb::arg("dim"))
-      .def_static("dynamic", &Dimension::dynamic)
-      .def("to_string", &Dimension::to_string)
+      .def("compatible", &Dimension::compatible, nb::arg("dim"), "Whether both may be the same number.")
+      .def("relaxes", &Dimension::relaxes, nb::arg("dim"), "Whether it allows all that the other allows.")
+      .def("refines", &Dimension::refines, nb::arg("dim"), "Whether the other allows all that it allows.")
+      .def("same_scheme", &Dimension::same_scheme, nb::arg("dim"),
+           "Whether both are the same number, or both intervals.")
+      .def_static("dynamic", &Dimension::dynamic, "Any extent.")
+      .def("to_string", &Dimension::to_string, "\"3\", \"?\" or \"1..8\".")
       .def(
           "__eq__",
           [](const Dimension& self, nb::handle other) {
@@ -188,22 +192,23 @@ void add_partial_shape(nb::module_& module) {
       .def_static(
           "dynamic",
           [](std::optional<std::int64_t> rank) { return PartialShape::dynamic(rank ? Rank(*rank) : Rank::dynamic()); },
-          nb::arg("rank") = nb::none())
-      .def_prop_ro("is_static", &PartialShape::is_static)
-      .def_prop_ro("is_dynamic", &PartialShape::is_dynamic)
-      .def_prop_ro("rank", &PartialShape::rank)
-      .def("to_shape", &PartialShape::to_shape)
-      .def("get_shape", &PartialShape::get_shape)
-      .def("get_min_shape", &PartialShape::get_min_shape)
-      .def("get_max_shape", &PartialShape::get_max_shape)
+          nb::arg("rank") = nb::none(), "A shape of this rank whose extents are open; without rank, any shape.")
+      .def_prop_ro("is_static", &PartialShape::is_static, "Whether all extents are known.")
+      .def_prop_ro("is_dynamic", &PartialShape::is_dynamic, "Whether an extent or the rank is open.")
+      .def_prop_ro("rank", &PartialShape::rank, "The number of axes, as a Dimension.")
+      .def("to_shape", &PartialShape::to_shape, "The Shape. @errors an Error where an extent is open.")
+      .def("get_shape", &PartialShape::get_shape, "As to_shape().")
+      .def("get_min_shape", &PartialShape::get_min_shape, "The Shape of the least extents.")
+      .def("get_max_shape", &PartialShape::get_max_shape, "The Shape of the largest extents.")
       .def(
           "get_dimension", [](const PartialShape& self, std::int64_t index) { return self[axis_of(self, index)]; },
-          nb::arg("index"))
-      .def("compatible", &PartialShape::compatible, nb::arg("shape"))
-      .def("same_scheme", &PartialShape::same_scheme, nb::arg("shape"))
-      .def("relaxes", &PartialShape::relaxes, nb::arg("shape"))
-      .def("refines", &PartialShape::refines, nb::arg("shape"))
-      .def("to_string", &PartialShape::to_string)
+          nb::arg("index"), "The extent of an axis; negative numbers count from the end.")
+      .def("compatible", &PartialShape::compatible, nb::arg("shape"), "Whether a shape may have both.")
+      .def("same_scheme", &PartialShape::same_scheme, nb::arg("shape"),
+           "Whether the same axes are known, with the same extents.")
+      .def("relaxes", &PartialShape::relaxes, nb::arg("shape"), "Whether it allows all that the other allows.")
+      .def("refines", &PartialShape::refines, nb::arg("shape"), "Whether the other allows all that it allows.")
+      .def("to_string", &PartialShape::to_string, "\"[1,3,?,224..448]\".")
       .def("__len__", &PartialShape::size)
       .def("__getitem__", [](const PartialShape& self, std::int64_t index) { return self[axis_of(self, index)]; })
       .def("__getitem__",
@@ -241,11 +246,12 @@ void add_layout(nb::module_& module) {
                      "Meaning of a tensor's axes: Layout(\"NCHW\"), Layout(\"[N,C,H,W,custom_name]\").")
       .def(nb::init<>())
       .def(nb::init<const std::string&>(), nb::arg("layout_str"))
-      .def_static("scalar", &Layout::scalar)
-      .def_prop_ro("empty", &Layout::empty)
-      .def("has_name", &Layout::has_name, nb::arg("dimension_name"))
-      .def("get_index_by_name", &Layout::get_index_by_name, nb::arg("dimension_name"))
-      .def("to_string", &Layout::to_string)
+      .def_static("scalar", &Layout::scalar, "The layout of a tensor without axes.")
+      .def_prop_ro("empty", &Layout::empty, "Whether nothing is known.")
+      .def("has_name", &Layout::has_name, nb::arg("dimension_name"), "Whether an axis has this name.")
+      .def("get_index_by_name", &Layout::get_index_by_name, nb::arg("dimension_name"),
+           "The number of the axis with this name; negative from the end. @errors NotFound.")
+      .def("to_string", &Layout::to_string, "\"[N,C,H,W]\".")
       .def(
           "__eq__", [](const Layout& self, const Layout& other) { return self == other; }, nb::is_operator())
       .def(

@@ -346,7 +346,14 @@ nb::object array_copy(const Tensor& tensor) {
   TensorInfo info = tensor.info();
   info.strides = {};
   Tensor whole(info, HostMemory::borrow(held.view().buf, tensor.size_bytes()));
-  tensor.copy_to(whole);
+  constexpr std::size_t kLong = 65536;  // Fewer bytes take less time than to let others run.
+  if (tensor.size_bytes() < kLong) {
+    tensor.copy_to(whole);
+  } else {
+    const Tensor source = tensor;  // Another thread may give the caller's another shape.
+    const Released released;
+    source.copy_to(whole);
+  }
   return array;
 }
 

@@ -235,8 +235,10 @@ void add_planes(nb::class_<Frame>& frame) {
           "[height, width] of uint8, in place. format=\"nv12\", \"i420\"...: an array [height * 3 / 2, width] that "
           "holds the "
           "planes one behind the other, as OpenCV and PyAV have them.")
-      .def_prop_ro("width", [](const Frame& self) { return self.info().width_px; })
-      .def_prop_ro("height", [](const Frame& self) { return self.info().height_px; })
+      .def_prop_ro(
+          "width", [](const Frame& self) { return self.info().width_px; }, "Pixels of the picture as it is stored.")
+      .def_prop_ro(
+          "height", [](const Frame& self) { return self.info().height_px; }, "Rows of the picture as it is stored.")
       .def_prop_ro(
           "format", [](const Frame& self) { return to_string(self.info().format); }, "\"nv12\", \"rgb\"...")
       .def_prop_ro(
@@ -246,13 +248,16 @@ void add_planes(nb::class_<Frame>& frame) {
       .def_prop_ro(
           "mirrored", [](const Frame& self) { return is_mirrored(self.info().rotation); },
           "Whether the stored picture is to be mirrored left to right.")
-      .def_prop_ro("colour_space",
-                   [](const Frame& self) {
-                     constexpr const char* kNames[] = {"unknown", "bt601", "bt709", "bt2020", "smpte240m"};
-                     return std::string(kNames[static_cast<int>(resolved_colour_space(self.info()))]);
-                   })
-      .def_prop_ro("full_range",
-                   [](const Frame& self) { return resolved_colour_range(self.info()) == ColourRange::kFull; })
+      .def_prop_ro(
+          "colour_space",
+          [](const Frame& self) {
+            constexpr const char* kNames[] = {"unknown", "bt601", "bt709", "bt2020", "smpte240m"};
+            return std::string(kNames[static_cast<int>(resolved_colour_space(self.info()))]);
+          },
+          "\"bt601\", \"bt709\", \"bt2020\", \"smpte240m\" or \"unknown\": how luma and chroma are made of RGB.")
+      .def_prop_ro(
+          "full_range", [](const Frame& self) { return resolved_colour_range(self.info()) == ColourRange::kFull; },
+          "Whether luma has the values 0 to 255; else 16 to 235.")
       .def_prop_ro(
           "planes",
           [](const Frame& self) {
@@ -325,7 +330,9 @@ void add_metadata(nb::class_<Frame>& frame) {
           [](Frame& self, const std::string& label, int label_id, float score, std::uint32_t parent) {
             return metadata::of(self).add(metadata::Classification{label, label_id, score, ""}, parent);
           },
-          nb::arg("label"), nb::arg("label_id") = -1, nb::arg("score") = 1.0F, nb::arg("parent") = 0)
+          nb::arg("label"), nb::arg("label_id") = -1, nb::arg("score") = 1.0F, nb::arg("parent") = 0,
+          "Adds a label with its score (0 to 1) to the picture (parent 0) or to the object of this id. Returns its own "
+          "id.")
       .def(
           "add_json", [](Frame& self, const std::string& text) { metadata::of(self).add(metadata::Json{text}); },
           nb::arg("text"), "Adds a JSON value, which appears in JSON lines.")

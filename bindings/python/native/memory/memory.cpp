@@ -55,8 +55,9 @@ void add_memory(nb::module_& module) {
             return entries;
           },
           "Entries that are not zero: bytes copied, converted and transferred, numbers of maps and waits.")
-      .def("total", [](const Ledger& self) { return entry_of(self.total()); })
-      .def("reset", &Ledger::reset)
+      .def(
+          "total", [](const Ledger& self) { return entry_of(self.total()); }, "Sums over all edges, as an entry.")
+      .def("reset", &Ledger::reset, "Sets all counts to 0.")
       .def("report", &Ledger::report, "The snapshot as a table.")
       .def("__str__", &Ledger::report)
       .def("__repr__", [](const Ledger& self) {
@@ -65,11 +66,14 @@ void add_memory(nb::module_& module) {
                std::to_string(total.converted) + ", " + std::to_string(total.maps) + " maps>";
       });
   nb::class_<Router>(module, "Router", "Knows contexts and the ways between their memories.")
-      .def_prop_ro("contexts", [](const Router& self) {
-        nb::list names;
-        for (const Context& each : self.contexts()) names.append(std::string(each->name()));
-        return names;
-      });
+      .def_prop_ro(
+          "contexts",
+          [](const Router& self) {
+            nb::list names;
+            for (const Context& each : self.contexts()) names.append(std::string(each->name()));
+            return names;
+          },
+          "Names of the contexts that it knows.");
   module.def(
       "start_trace",
       [](std::size_t capacity) {
@@ -77,12 +81,14 @@ void add_memory(nb::module_& module) {
         if (capacity > kMost)
           throw Error(Code::kInvalidArgument, "capacity is a number of spans of at most " + std::to_string(kMost) +
                                                   ", not " + std::to_string(capacity));
+        const Released released;
         Trace::start(capacity);
       },
       nb::arg("capacity") = 65536, "Starts recording spans of time, of which the last `capacity` are kept.");
   module.def(
       "write_trace",
       [](const std::string& path) {
+        const Released released;
         Trace::stop();
         Trace::write(path);
       },

@@ -11,8 +11,9 @@ namespace tenon::python {
 void add_remote(nb::module_& module) {
   nb::class_<RemoteContext>(module, "RemoteContext",
                             "A device's context: tensors made here lie in the device's memory.")
-      .def("get_device_name", &RemoteContext::get_device_name)
-      .def("get_params", &RemoteContext::get_params)
+      .def("get_device_name", &RemoteContext::get_device_name, "\"GPU.0\" or the like.")
+      .def("get_params", &RemoteContext::get_params,
+           "The context's handles and what kind they are, as OpenVINO's properties of remote contexts.")
       .def(
           "create_tensor",
           [](RemoteContext& self, nb::handle type, const Shape& shape, nb::handle properties) {
@@ -27,7 +28,8 @@ void add_remote(nb::module_& module) {
       .def(
           "create_host_tensor",
           [](RemoteContext& self, nb::handle type, const Shape& shape) {
-            return object_of(self.create_host_tensor(element_type_from(type), shape));
+            const element::Type element = element_type_from(type);
+            return object_of(freely([&] { return self.create_host_tensor(element, shape); }));
           },
           nb::arg("type"), nb::arg("shape"), "Host memory that the device reads in place where it can.")
       .def("__repr__", [](const RemoteContext& self) {

@@ -206,15 +206,17 @@ void add_tensor_class(nb::module_& module) {
           [](Tensor* self, nb::handle first, const Shape& shape, nb::handle type) {
             new (self) Tensor(reinterpreted(first, shape, element_type_from(type)));
           },
-          nb::arg("array"), nb::arg("shape"), nb::arg("type"))
+          nb::arg("array"), nb::arg("shape"), nb::arg("type"), "An array's bytes as another type and shape, in place.")
       .def(
           "__init__",
           [](Tensor* self, nb::handle first, nb::handle second) { new (self) Tensor(made_of(first, second)); },
-          nb::arg("array"), nb::arg("shared_memory") = false)
+          nb::arg("array"), nb::arg("shared_memory") = false,
+          "A copy of an array, or a view of its memory. @errors BufferError: the memory cannot be shared, with the "
+          "reason.")
       .def(
           "__init__",
           [](Tensor* self, nb::handle type, const Shape& shape) { new (self) Tensor(element_type_from(type), shape); },
-          nb::arg("type"), nb::arg("shape"))
+          nb::arg("type"), nb::arg("shape"), "Memory of its own, whose elements are not set.")
       .def_prop_ro(
           "data", &array_over,
           "A NumPy array over the same memory; elements below a byte as the bytes that hold them. Strings are copied.")
@@ -222,8 +224,12 @@ void add_tensor_class(nb::module_& module) {
       .def_prop_ro("str_data", [](const Tensor& self) { return array_over(self); })
       .def_prop_rw(
           "shape", [](const Tensor& self) { return self.shape(); },
-          [](Tensor& self, const Shape& shape) { self.set_shape(shape); })
-      .def_prop_ro("element_type", [](const Tensor& self) { return element::Type(self.element_type()); })
+          [](Tensor& self, const Shape& shape) { self.set_shape(shape); },
+          "Extents, outermost first. A shape that is set keeps the memory where the elements fit into it, else the "
+          "tensor gets memory of its own. @errors FailedPrecondition: memory of others, which is too small.")
+      .def_prop_ro(
+          "element_type", [](const Tensor& self) { return element::Type(self.element_type()); },
+          "The type of the elements.")
       .def_prop_ro(
           "strides",
           [](const Tensor& self) {
@@ -233,26 +239,30 @@ void add_tensor_class(nb::module_& module) {
           },
           "Bytes from one element to the next along each axis.")
       .def_prop_ro("size", &Tensor::element_count, "Number of elements.")
-      .def_prop_ro("byte_size", &Tensor::size_bytes)
-      .def_prop_ro("writable", &Tensor::is_writable)
+      .def_prop_ro("byte_size", &Tensor::size_bytes, "Bytes of all elements, without padding between rows.")
+      .def_prop_ro("writable", &Tensor::is_writable, "Whether its memory may be written.")
       .def_prop_ro(
           "kind", [](const Tensor& self) { return self ? std::string(self.context()->name()) : std::string(); },
           "Name of the context whose memory this is.")
       .def("get_shape", [](const Tensor& self) { return self.shape(); })
       .def("get_element_type", [](const Tensor& self) { return element::Type(self.element_type()); })
-      .def("get_strides", [](nb::handle self) { return nb::object(self.attr("strides")); })
-      .def("get_size", &Tensor::element_count)
-      .def("get_byte_size", &Tensor::size_bytes)
-      .def("is_continuous", &Tensor::is_contiguous)
       .def(
-          "set_shape", [](Tensor& self, const Shape& shape) { self.set_shape(shape); }, nb::arg("shape"))
+          "get_strides", [](nb::handle self) { return nb::object(self.attr("strides")); }, "As `strides`.")
+      .def("get_size", &Tensor::element_count, "As `size`.")
+      .def("get_byte_size", &Tensor::size_bytes, "As `byte_size`.")
+      .def("is_continuous", &Tensor::is_contiguous, "Whether the elements lie one after another, without padding.")
       .def(
-          "copy_to", [](const Tensor& self, Tensor& target) { copy_elements(self, target); }, nb::arg("target_tensor"))
+          "set_shape", [](Tensor& self, const Shape& shape) { self.set_shape(shape); }, nb::arg("shape"),
+          "Sets `shape`.")
+      .def(
+          "copy_to", [](const Tensor& self, Tensor& target) { copy_elements(self, target); }, nb::arg("target_tensor"),
+          "Copies the elements to a tensor of the same type and shape, also between a device's memory and the host's. "
+          "Waits for work on both. @errors InvalidArgument: another type or shape; PermissionDenied: it is read-only.")
       .def(
           "copy_from",
           [](Tensor& self, nb::handle source) { copy_elements(tensor_to_read(source, self.element_type()), self); },
-          nb::arg("source_tensor"))
-      .def("numpy", &array_over)
+          nb::arg("source_tensor"), "Copies the elements of a tensor or an array. @errors as copy_to().")
+      .def("numpy", &array_over, "As `data`.")
       .def(
           "__array__",
           [](const Tensor& self, nb::handle dtype, nb::handle copy) {
@@ -262,7 +272,10 @@ void add_tensor_class(nb::module_& module) {
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("__dlpack__", &dlpack_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
-           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
+           "A capsule over the tensor's memory, of DLPack 1 where max_version allows that, with its read-only flag. "
+           "copy=True: over a copy. stream: a stream of CUDA's that waits for the work on the memory. @errors "
+           "BufferError: the memory or type cannot be given so, or dl_device is another device.")
       .def("__dlpack_device__", &dlpack_device)
       .def_prop_ro("__cuda_array_interface__", &cuda_interface,
                    "CUDA's memory for libraries from before DLPack; other tensors do not have it.")
@@ -281,8 +294,9 @@ void add_remote_tensor(nb::module_& module) {
             new (self) RemoteTensor(other, begin, end);
           },
           nb::arg("other"), nb::arg("begin"), nb::arg("end"))
-      .def("get_device_name", &RemoteTensor::get_device_name)
-      .def("get_params", &RemoteTensor::get_params)
+      .def("get_device_name", &RemoteTensor::get_device_name, "The device in whose memory it lies.")
+      .def("get_params", &RemoteTensor::get_params,
+           "The memory's handle and what kind it is, as OpenVINO's properties of remote tensors.")
       .def("__repr__", [](const RemoteTensor& self) {
         return "<RemoteTensor on " + self.get_device_name() + ": " + to_string(self) + ">";
       });

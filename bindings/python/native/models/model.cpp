@@ -39,14 +39,23 @@ template <typename Port>
 void add_port(nb::module_& module, const char* kind, const char* doc) {
   const std::string kind_text = kind;
   auto port = nb::class_<Port>(module, kind, doc);
-  port.def_prop_ro("node", [](const Port& self) { return readable(self.get_node_shared_ptr()); })
-      .def_prop_ro("index", &Port::get_index)
-      .def_prop_ro("any_name", &Port::get_any_name)
-      .def_prop_ro("names", [](const Port& self) { return self.get_names(); })
-      .def_prop_ro("shape", [](const Port& self) { return self.get_shape(); })
-      .def_prop_ro("partial_shape", [](const Port& self) { return self.get_partial_shape(); })
-      .def_prop_ro("element_type", [](const Port& self) { return self.get_element_type(); })
-      .def_prop_ro("rt_info", [](const Port& self) { return dict_from(self.get_rt_info()); })
+  port.def_prop_ro(
+          "node", [](const Port& self) { return readable(self.get_node_shared_ptr()); }, "The node that has this port.")
+      .def_prop_ro("index", &Port::get_index, "Its number among the outputs of the node.")
+      .def_prop_ro("any_name", &Port::get_any_name, "One of its tensor names. @errors NotFound: it has none.")
+      .def_prop_ro(
+          "names", [](const Port& self) { return self.get_names(); }, "All of its tensor names.")
+      .def_prop_ro(
+          "shape", [](const Port& self) { return self.get_shape(); },
+          "Its extents. @errors an Error where they are open: see partial_shape.")
+      .def_prop_ro(
+          "partial_shape", [](const Port& self) { return self.get_partial_shape(); },
+          "Its extents, of which some may be open.")
+      .def_prop_ro(
+          "element_type", [](const Port& self) { return self.get_element_type(); }, "The type of its elements.")
+      .def_prop_ro(
+          "rt_info", [](const Port& self) { return dict_from(self.get_rt_info()); },
+          "Values that readers and passes note, by name.")
       .def("get_node", [](const Port& self) { return readable(self.get_node_shared_ptr()); })
       .def("get_index", &Port::get_index)
       .def("get_any_name", &Port::get_any_name)
@@ -60,11 +69,12 @@ void add_port(nb::module_& module, const char* kind, const char* doc) {
       .def("__hash__", [](const Port& self) { return std::hash<const void*>()(self.get_node()) ^ self.get_index(); })
       .def("__repr__", [kind_text](const Port& self) { return shown_port(kind_text.c_str(), self); });
   if constexpr (std::is_same_v<Port, Output<Node>>) {
-    port.def("set_names", &Port::set_names, nb::arg("names"))
-        .def("add_names", &Port::add_names, nb::arg("names"))
-        .def("replace", &Port::replace, nb::arg("replacement"))
-        .def("get_tensor", &Port::get_tensor, nb::rv_policy::reference_internal)
-        .def_prop_ro("tensor", &Port::get_tensor, nb::rv_policy::reference_internal);
+    port.def("set_names", &Port::set_names, nb::arg("names"), "Sets its tensor names.")
+        .def("add_names", &Port::add_names, nb::arg("names"), "Adds tensor names.")
+        .def("replace", &Port::replace, nb::arg("replacement"), "Gives its readers another port in its place.")
+        .def("get_tensor", &Port::get_tensor, nb::rv_policy::reference_internal,
+             "Type, shape and names, which can be changed through it.")
+        .def_prop_ro("tensor", &Port::get_tensor, nb::rv_policy::reference_internal, "As get_tensor().");
   }
 }
 
@@ -75,10 +85,10 @@ void add_described_tensor(nb::module_& module) {
       .def("set_names", &Described::set_names, nb::arg("names"))
       .def("add_names", &Described::add_names, nb::arg("names"))
       .def("get_any_name", &Described::get_any_name)
-      .def_prop_rw("names", &Described::get_names, &Described::set_names)
-      .def_prop_ro("element_type", &Described::get_element_type)
-      .def_prop_ro("partial_shape", &Described::get_partial_shape)
-      .def_prop_ro("shape", &Described::get_shape);
+      .def_prop_rw("names", &Described::get_names, &Described::set_names, "Tensor names.")
+      .def_prop_ro("element_type", &Described::get_element_type, "The type of its elements.")
+      .def_prop_ro("partial_shape", &Described::get_partial_shape, "Its extents, of which some may be open.")
+      .def_prop_ro("shape", &Described::get_shape, "Its extents, where all are known.");
 }
 
 nb::object attribute_of(const Attribute& attribute) {
@@ -165,48 +175,65 @@ NodePtr node_from(const std::string& type, nb::handle inputs, nb::handle attribu
 
 void add_node(nb::module_& module) {
   nb::class_<Node>(module, "Node", "An operation of a model.")
-      .def_prop_ro("name", [](const Node& self) { return self.get_name(); })
+      .def_prop_ro(
+          "name", [](const Node& self) { return self.get_name(); }, "A name that no other node of the process has.")
       .def_prop_rw(
           "friendly_name", [](const Node& self) { return self.get_friendly_name(); },
-          [](Node& self, const std::string& name) { self.set_friendly_name(name); })
-      .def_prop_ro("shape", [](const Node& self) { return self.get_shape(); })
-      .def_prop_ro("rt_info", [](const Node& self) { return dict_from(self.get_rt_info()); })
+          [](Node& self, const std::string& name) { self.set_friendly_name(name); },
+          "The name in the model's file, or the one that was set.")
+      .def_prop_ro(
+          "shape", [](const Node& self) { return self.get_shape(); }, "The extents of its only output.")
+      .def_prop_ro(
+          "rt_info", [](const Node& self) { return dict_from(self.get_rt_info()); },
+          "Values that readers and passes note, by name.")
       .def("get_name", [](const Node& self) { return self.get_name(); })
       .def("get_friendly_name", [](const Node& self) { return self.get_friendly_name(); })
       .def(
           "set_friendly_name", [](Node& self, const std::string& name) { self.set_friendly_name(name); },
           nb::arg("name"))
-      .def("get_type_name", [](const Node& self) { return std::string(self.get_type_name()); })
-      .def("get_attributes", &attributes_of)
+      .def(
+          "get_type_name", [](const Node& self) { return std::string(self.get_type_name()); },
+          "The operation, such as \"MatMul\".")
+      .def("get_attributes", &attributes_of, "The attributes of the operation, by name.")
       .def("get_rt_info", [](const Node& self) { return dict_from(self.get_rt_info()); })
-      .def("get_input_size", &Node::get_input_size)
-      .def("get_output_size", &Node::get_output_size)
-      .def("get_element_type", [](const Node& self) { return self.get_element_type(); })
+      .def("get_input_size", &Node::get_input_size, "The number of inputs.")
+      .def("get_output_size", &Node::get_output_size, "The number of outputs.")
+      .def(
+          "get_element_type", [](const Node& self) { return self.get_element_type(); },
+          "The element type of its only output.")
       .def(
           "get_output_element_type",
-          [](const Node& self, std::size_t index) { return self.get_output_element_type(index); }, nb::arg("index"))
+          [](const Node& self, std::size_t index) { return self.get_output_element_type(index); }, nb::arg("index"),
+          "The element type of an output.")
       .def(
           "get_output_partial_shape",
-          [](const Node& self, std::size_t index) { return self.get_output_partial_shape(index); }, nb::arg("index"))
+          [](const Node& self, std::size_t index) { return self.get_output_partial_shape(index); }, nb::arg("index"),
+          "The shape of an output, of which extents may be open.")
       .def(
           "get_output_shape", [](const Node& self, std::size_t index) { return self.get_output_shape(index); },
-          nb::arg("index"))
+          nb::arg("index"), "The shape of an output, where all extents are known.")
       .def(
-          "output", [](Node& self, std::size_t index) { return self.output(index); }, nb::arg("output_index"))
-      .def("outputs",
-           [](Node& self) {
-             std::vector<Output<Node>> ports;
-             for (std::size_t i = 0; i < self.get_output_size(); ++i) ports.push_back(self.output(i));
-             return ports;
-           })
+          "output", [](Node& self, std::size_t index) { return self.output(index); }, nb::arg("output_index"),
+          "An output.")
       .def(
-          "input_value", [](const Node& self, std::size_t index) { return self.input_value(index); }, nb::arg("index"))
-      .def("input_values",
-           [](const Node& self) {
-             std::vector<Output<Node>> ports;
-             for (std::size_t i = 0; i < self.get_input_size(); ++i) ports.push_back(self.input_value(i));
-             return ports;
-           })
+          "outputs",
+          [](Node& self) {
+            std::vector<Output<Node>> ports;
+            for (std::size_t i = 0; i < self.get_output_size(); ++i) ports.push_back(self.output(i));
+            return ports;
+          },
+          "All outputs.")
+      .def(
+          "input_value", [](const Node& self, std::size_t index) { return self.input_value(index); }, nb::arg("index"),
+          "The output of another node that feeds an input.")
+      .def(
+          "input_values",
+          [](const Node& self) {
+            std::vector<Output<Node>> ports;
+            for (std::size_t i = 0; i < self.get_input_size(); ++i) ports.push_back(self.input_value(i));
+            return ports;
+          },
+          "What feeds all inputs.")
       .def(
           "__eq__", [](const Node& self, const Node& other) { return &self == &other; }, nb::is_operator())
       .def("__hash__", [](const Node& self) { return std::hash<const void*>()(&self); })
@@ -220,12 +247,13 @@ void add_node(nb::module_& module) {
            nb::arg("element_type"), nb::arg("shape"))
       .def_prop_rw(
           "partial_shape", [](const op::v0::Parameter& self) { return self.get_partial_shape(); },
-          [](op::v0::Parameter& self, nb::handle shape) { self.set_partial_shape(partial_shape_from(shape)); })
-      .def_prop_rw("layout", &op::v0::Parameter::get_layout, &op::v0::Parameter::set_layout)
+          [](op::v0::Parameter& self, nb::handle shape) { self.set_partial_shape(partial_shape_from(shape)); },
+          "Its extents, of which some may be open.")
+      .def_prop_rw("layout", &op::v0::Parameter::get_layout, &op::v0::Parameter::set_layout, "The meaning of its axes.")
       .def(
           "set_element_type",
           [](op::v0::Parameter& self, nb::handle type) { self.set_element_type(element_type_from(type)); },
-          nb::arg("element_type"));
+          nb::arg("element_type"), "Sets the type of its elements.");
   nb::class_<op::v0::Result, Node>(module, "Result", "An output of a model.")
       .def(nb::new_([](nb::handle port) { return std::make_shared<op::v0::Result>(port_from(port)); }),
            nb::arg("port"));
@@ -235,9 +263,13 @@ void add_node(nb::module_& module) {
              return std::make_shared<op::v0::Constant>(tensor_from(array, shared ? Sharing::kShare : Sharing::kCopy));
            }),
            nb::arg("array"), nb::arg("shared_memory") = false)
-      .def_prop_ro("data", [](const op::v0::Constant& self) { return array_over(self.get_tensor()); })
-      .def("get_tensor_view", [](const op::v0::Constant& self) { return self.get_tensor(); })
-      .def("get_byte_size", &op::v0::Constant::get_byte_size);
+      .def_prop_ro(
+          "data", [](const op::v0::Constant& self) { return array_over(self.get_tensor()); },
+          "A NumPy array over its memory.")
+      .def(
+          "get_tensor_view", [](const op::v0::Constant& self) { return self.get_tensor(); },
+          "A tensor over its memory.")
+      .def("get_byte_size", &op::v0::Constant::get_byte_size, "Bytes of its elements.");
   module.def(
       "make_node", &node_from, nb::arg("type"), nb::arg("inputs") = nb::none(), nb::arg("attributes") = nb::none(),
       nb::arg("opset") = "opset16", nb::arg("name") = "",
@@ -285,22 +317,34 @@ void add_model_class(nb::module_& module) {
            }),
            nb::arg("results"), nb::arg("sinks"), nb::arg("parameters"), nb::arg("variables"), nb::arg("name") = "",
            "Variables follow from the model's states: the list is OpenVINO's, and read by nothing.")
-      .def_prop_ro("name", [](const Model& self) { return self.get_name(); })
+      .def_prop_ro(
+          "name", [](const Model& self) { return self.get_name(); }, "A name that no other model of the process has.")
       .def_prop_rw(
           "friendly_name", [](const Model& self) { return self.get_friendly_name(); },
-          [](Model& self, const std::string& name) { self.set_friendly_name(name); })
-      .def_prop_ro("inputs", [](Model& self) { return self.inputs(); })
-      .def_prop_ro("outputs", [](Model& self) { return self.outputs(); })
-      .def_prop_ro("parameters", [](const Model& self) { return self.get_parameters(); })
-      .def_prop_ro("results", [](const Model& self) { return self.get_results(); })
-      .def_prop_ro("dynamic", &Model::is_dynamic)
-      .def_prop_ro("rt_info", [](const Model& self) { return dict_from(self.get_rt_info()); })
-      .def("input", [](Model& self) { return self.input(); })
+          [](Model& self, const std::string& name) { self.set_friendly_name(name); },
+          "The name in the model's file, or the one that was set.")
+      .def_prop_ro(
+          "inputs", [](Model& self) { return self.inputs(); }, "The ports that its inputs give.")
+      .def_prop_ro(
+          "outputs", [](Model& self) { return self.outputs(); }, "The ports of its outputs.")
+      .def_prop_ro(
+          "parameters", [](const Model& self) { return self.get_parameters(); }, "The nodes of its inputs.")
+      .def_prop_ro(
+          "results", [](const Model& self) { return self.get_results(); }, "The nodes of its outputs.")
+      .def_prop_ro("dynamic", &Model::is_dynamic, "Whether an extent of an input is open.")
+      .def_prop_ro(
+          "rt_info", [](const Model& self) { return dict_from(self.get_rt_info()); },
+          "Values that the model's file says of it, by name.")
+      .def(
+          "input", [](Model& self) { return self.input(); },
+          "An input by its index or tensor name; without either the only one. @errors NotFound, OutOfRange.")
       .def(
           "input", [](Model& self, std::size_t index) { return self.input(index); }, nb::arg("index"))
       .def(
           "input", [](Model& self, const std::string& name) { return self.input(name); }, nb::arg("tensor_name"))
-      .def("output", [](Model& self) { return self.output(); })
+      .def(
+          "output", [](Model& self) { return self.output(); },
+          "An output by its index or tensor name; without either the only one. @errors NotFound, OutOfRange.")
       .def(
           "output", [](Model& self, std::size_t index) { return self.output(index); }, nb::arg("index"))
       .def(
@@ -310,14 +354,15 @@ void add_model_class(nb::module_& module) {
       .def("set_friendly_name", [](Model& self, const std::string& name) { self.set_friendly_name(name); })
       .def("get_parameters", [](const Model& self) { return self.get_parameters(); })
       .def("get_results", [](const Model& self) { return self.get_results(); })
-      .def("get_ops", &Model::get_ops)
-      .def("get_ordered_ops", &Model::get_ordered_ops)
-      .def("get_output_size", &Model::get_output_size)
-      .def("is_dynamic", &Model::is_dynamic)
-      .def("validate_nodes_and_infer_types", &Model::validate_nodes_and_infer_types)
+      .def("get_ops", &Model::get_ops, "All nodes.")
+      .def("get_ordered_ops", &Model::get_ordered_ops, "All nodes, each behind those that feed it.")
+      .def("get_output_size", &Model::get_output_size, "The number of outputs.")
+      .def("is_dynamic", &Model::is_dynamic, "As dynamic.")
+      .def("validate_nodes_and_infer_types", &Model::validate_nodes_and_infer_types,
+           "Computes types and shapes of all nodes anew. @errors InvalidArgument: a node whose inputs do not fit.")
       .def("reshape", &reshape, nb::arg("shapes"),
            "One shape for a model of one input, or a dict from ports, names or indices to shapes.")
-      .def("clone", &Model::clone)
+      .def("clone", &Model::clone, "A model with nodes of its own, over the same constants.")
       .def(
           "add_outputs",
           [](Model& self, nb::handle outputs) {
@@ -330,10 +375,10 @@ void add_model_class(nb::module_& module) {
                                                           : self.add_output(port_from(each)));
             return added;
           },
-          nb::arg("outputs"))
+          nb::arg("outputs"), "Adds outputs at ports, nodes or tensor names; returns their ports. @errors NotFound.")
       .def(
           "has_rt_info", [](const Model& self, nb::handle path) { return self.has_rt_info(path_of(path)); },
-          nb::arg("path"))
+          nb::arg("path"), "Whether the model's file says something at this path of names.")
       .def("get_rt_info", [](const Model& self) { return dict_from(self.get_rt_info()); })
       .def(
           "get_rt_info",
@@ -344,7 +389,7 @@ void add_model_class(nb::module_& module) {
           [](Model& self, nb::handle value, nb::handle path) {
             self.set_rt_info(any_from(value, "rt_info"), path_of(path));
           },
-          nb::arg("obj"), nb::arg("path"))
+          nb::arg("obj"), nb::arg("path"), "Sets a value at a path of names, such as [\"model_info\", \"labels\"].")
       .def("_save", [](const Model& self, const std::filesystem::path& xml, const std::filesystem::path& bin) {
         const Released released;
         serialize(self, xml, bin);

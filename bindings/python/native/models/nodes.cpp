@@ -139,41 +139,49 @@ void add_node_methods() {
   Methods<Node>()
       .def(
           "input", [](const NodePtr& self, std::size_t index) { return held(self->input(index)); },
-          nb::arg("input_index"))
-      .def("inputs",
-           [](const NodePtr& self) {
-             std::vector<NodeInput> inputs;
-             for (const Input<Node>& each : self->inputs()) inputs.push_back(held(each));
-             return inputs;
-           })
+          nb::arg("input_index"), "An input of the node: what it reads, and from where.")
+      .def(
+          "inputs",
+          [](const NodePtr& self) {
+            std::vector<NodeInput> inputs;
+            for (const Input<Node>& each : self->inputs()) inputs.push_back(held(each));
+            return inputs;
+          },
+          "All inputs.")
       .def(
           "get_input_element_type",
-          [](const Node& self, std::size_t index) { return self.get_input_element_type(index); }, nb::arg("index"))
+          [](const Node& self, std::size_t index) { return self.get_input_element_type(index); }, nb::arg("index"),
+          "The element type of an input.")
       .def(
           "get_input_shape", [](const Node& self, std::size_t index) { return self.get_input_shape(index); },
-          nb::arg("index"))
+          nb::arg("index"), "The shape of an input. @errors an Error where an extent is open.")
       .def(
           "get_input_partial_shape",
-          [](const Node& self, std::size_t index) { return self.get_input_partial_shape(index); }, nb::arg("index"))
+          [](const Node& self, std::size_t index) { return self.get_input_partial_shape(index); }, nb::arg("index"),
+          "The shape of an input, of which extents may be open.")
       .def(
           "get_input_tensor",
           [](const Node& self, std::size_t index) -> descriptor::Tensor& { return self.get_input_tensor(index); },
-          nb::rv_policy::reference_internal, nb::arg("index"))
+          nb::rv_policy::reference_internal, nb::arg("index"), "Type, shape and names of what an input reads.")
       .def(
           "get_output_tensor",
           [](const Node& self, std::size_t index) -> descriptor::Tensor& { return self.get_output_tensor(index); },
-          nb::rv_policy::reference_internal, nb::arg("index"))
+          nb::rv_policy::reference_internal, nb::arg("index"), "Type, shape and names of an output.")
       .def(
           "set_argument",
           [](Node& self, std::size_t index, const Output<Node>& source) { self.set_argument(index, source); },
-          nb::arg("index"), nb::arg("argument"))
+          nb::arg("index"), nb::arg("argument"), "Lets an input read another output.")
       .def(
           "set_arguments", [](Node& self, nb::handle sources) { self.set_arguments(ports_from(sources)); },
-          nb::arg("arguments"))
+          nb::arg("arguments"), "Lets all inputs read other outputs.")
       .def("_set_attribute", [](Node& self, const std::string& name,
                                 nb::handle value) { self.set_attribute(name, attribute_from(value, name)); })
-      .def("validate_and_infer_types", [](Node& self) { self.validate_and_infer_types(); })
-      .def("constructor_validate_and_infer_types", [](Node& self) { self.validate_and_infer_types(); })
+      .def(
+          "validate_and_infer_types", [](Node& self) { self.validate_and_infer_types(); },
+          "Computes types and shapes of its outputs anew. @errors InvalidArgument: its inputs do not fit.")
+      .def(
+          "constructor_validate_and_infer_types", [](Node& self) { self.validate_and_infer_types(); },
+          "As validate_and_infer_types().")
       .def("_type_info",
            [](const Node& self) {
              const DiscreteTypeInfo& info = self.get_type_info();
@@ -209,24 +217,28 @@ void add_model_methods() {
       .def(
           "add_parameters",
           [](Model& self, nb::handle list) { self.add_parameters(list_from<op::v0::Parameter>(list)); },
-          nb::arg("parameters"))
+          nb::arg("parameters"), "Adds Parameter nodes as inputs.")
       .def(
           "add_results", [](Model& self, nb::handle list) { self.add_results(list_from<op::v0::Result>(list)); },
-          nb::arg("results"))
+          nb::arg("results"), "Adds Result nodes as outputs.")
       .def(
-          "add_sinks", [](Model& self, nb::handle list) { self.add_sinks(list_from<Node>(list)); }, nb::arg("sinks"))
+          "add_sinks", [](Model& self, nb::handle list) { self.add_sinks(list_from<Node>(list)); }, nb::arg("sinks"),
+          "Adds nodes without readers, such as Assign.")
       .def("get_sinks", [](const Model& self) { return self.get_sinks(); })
-      .def("get_output_element_type", &Model::get_output_element_type, nb::arg("index"))
+      .def("get_output_element_type", &Model::get_output_element_type, nb::arg("index"),
+           "The element type of an output.")
       .def(
           "get_output_shape", [](const Model& self, std::size_t index) { return self.get_output_shape(index); },
-          nb::arg("index"))
+          nb::arg("index"), "The shape of an output. @errors an Error where an extent is open.")
       .def(
           "get_output_partial_shape",
-          [](const Model& self, std::size_t index) { return self.get_output_partial_shape(index); }, nb::arg("index"))
-      .def("get_parameter_index", &Model::get_parameter_index, nb::arg("parameter"))
+          [](const Model& self, std::size_t index) { return self.get_output_partial_shape(index); }, nb::arg("index"),
+          "The shape of an output, of which extents may be open.")
+      .def("get_parameter_index", &Model::get_parameter_index, nb::arg("parameter"),
+           "The number of an input; -1: it is none.")
       .def(
           "get_result_index", [](const Model& self, const Output<Node>& value) { return self.get_result_index(value); },
-          nb::arg("value"))
+          nb::arg("value"), "The number of an output; -1: it is none.")
       .def(
           "get_result_index",
           [](const Model& self, const Output<const Node>& value) {
@@ -234,9 +246,11 @@ void add_model_methods() {
                 {std::const_pointer_cast<Node>(value.get_node_shared_ptr()), value.get_index()});
           },
           nb::arg("value"))
-      .def("remove_parameter", &Model::remove_parameter, nb::arg("parameter"))
-      .def("remove_result", &Model::remove_result, nb::arg("result"))
-      .def("replace_parameter", &Model::replace_parameter, nb::arg("parameter_index"), nb::arg("parameter"))
+      .def("remove_parameter", &Model::remove_parameter, nb::arg("parameter"),
+           "Takes an input out of the list. What reads it is left.")
+      .def("remove_result", &Model::remove_result, nb::arg("result"), "Takes an output away.")
+      .def("replace_parameter", &Model::replace_parameter, nb::arg("parameter_index"), nb::arg("parameter"),
+           "Puts another Parameter in the place of one.")
       .def("_erase_rt", [](Model& self, const std::string& key) { return self.get_rt_info().erase(key) != 0; })
       .def(
           "evaluate",

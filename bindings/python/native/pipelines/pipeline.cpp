@@ -535,13 +535,14 @@ void add_pipeline(nb::module_& module) {
   module.def("_run_pipeline", &running_from, nb::arg("nodes"), nb::arg("settings"), nb::arg("ahead"),
              nb::arg("model").none());
   module.def("_check_pipeline", [](const std::string& json) {
-    return elements::to_dot(elements::plan_pipeline(elements::parse_pipeline(json)));
+    return freely([&] { return elements::to_dot(elements::plan_pipeline(elements::parse_pipeline(json))); });
   });
   module.def(
       "elements",
       [] {
+        const auto known = freely([] { return elements::known_elements(); });  // The first call loads libraries.
         nb::list list;
-        for (const elements::Description& each : elements::known_elements()) list.append(described(each));
+        for (const elements::Description& each : known) list.append(described(each));
         return list;
       },
       "The elements of pipelines, with their parameters, as dicts.");

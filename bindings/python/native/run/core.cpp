@@ -31,7 +31,7 @@ std::string bytes_of(nb::handle data) {
   const Tensor bytes = tensor_from(read_stream(data), Sharing::kShare);
   if (!bytes.is_contiguous())
     raise(PyExc_BufferError, "the bytes of a model lie one after another; this array has strides");
-  return {static_cast<const char*>(bytes.data()), bytes.size_bytes()};
+  return freely([&] { return std::string(static_cast<const char*>(bytes.data()), bytes.size_bytes()); });
 }
 
 bool is_path(nb::handle object) { return PyUnicode_Check(object.ptr()) || nb::hasattr(object, "__fspath__"); }
@@ -118,8 +118,8 @@ namespace {
 
 void add_version(nb::module_& module) {
   nb::class_<Version>(module, "Version", "Version of a device and of the runtime that it uses.")
-      .def_ro("build_number", &Version::buildNumber)
-      .def_ro("description", &Version::description)
+      .def_ro("build_number", &Version::buildNumber, "The library's version.")
+      .def_ro("description", &Version::description, "The name of the device or library.")
       .def("__repr__", [](const Version& self) {
         return std::string("<Version: ") + std::string(self.buildNumber) + " " + std::string(self.description) + ">";
       });
@@ -149,16 +149,20 @@ void add_core_class(nb::module_& module) {
           },
           nb::arg("model"), nb::arg("device_name"), nb::arg("config") = nb::none(),
           "The device of each node that it can run, by friendly name.")
-      .def("get_available_devices",
-           [](const Core& self) {
-             const Released released;
-             return self.get_available_devices();
-           })
-      .def_prop_ro("available_devices",
-                   [](const Core& self) {
-                     const Released released;
-                     return self.get_available_devices();
-                   })
+      .def(
+          "get_available_devices",
+          [](const Core& self) {
+            const Released released;
+            return self.get_available_devices();
+          },
+          "As available_devices.")
+      .def_prop_ro(
+          "available_devices",
+          [](const Core& self) {
+            const Released released;
+            return self.get_available_devices();
+          },
+          "Names of the devices that work on this machine: [\"CPU\", \"GPU\", \"NPU\"]. The first call loads them.")
       .def_prop_ro(
           "unavailable_devices",
           [](const Core& self) {
@@ -169,9 +173,14 @@ void add_core_class(nb::module_& module) {
       .def(
           "get_versions",
           [](const Core& self, const std::string& device) { return freely([&] { return self.get_versions(device); }); },
-          nb::arg("device_name") = "")
-      .def("set_property", &set_property, nb::arg("device_name"), nb::arg("properties") = nb::none())
-      .def("get_property", &get_property, nb::arg("device_name"), nb::arg("property") = nb::none())
+          nb::arg("device_name") = "", "Versions by device; of all available devices where none is named.")
+      .def("set_property", &set_property, nb::arg("device_name"), nb::arg("properties") = nb::none(),
+           "Sets properties of a device, from a dict: set_property(\"CPU\", {\"NUM_STREAMS\": 2}), or of all devices: "
+           "set_property({\"CACHE_DIR\": \"cache\"}). They hold for models that are compiled later. @errors NotFound: "
+           "no device or property of this name; InvalidArgument: the value does not fit.")
+      .def("get_property", &get_property, nb::arg("device_name"), nb::arg("property") = nb::none(),
+           "A property of a device, or of the Core where one argument is given. Enumerations come as tenon.properties "
+           "has them. @errors NotFound.")
       .def(
           "create_context",
           [](Core& self, const std::string& device, nb::handle properties) {
@@ -179,29 +188,34 @@ void add_core_class(nb::module_& module) {
             const Released released;
             return self.create_context(device, map);
           },
-          nb::arg("device_name"), nb::arg("properties") = nb::none())
+          nb::arg("device_name"), nb::arg("properties") = nb::none(),
+          "A new context of a device, over a foreign one where the properties name it, such as a cl_context. @errors "
+          "Unimplemented: the device has none.")
       .def(
           "get_default_context",
           [](Core& self, const std::string& device) {
             const Released released;
             return self.get_default_context(device);
           },
-          nb::arg("device_name"))
+          nb::arg("device_name"),
+          "The context that a device's models use where none is given. @errors Unimplemented: the device has none.")
       .def(
           "register_plugin",
           [](Core& self, const std::filesystem::path& path, const std::string& device, nb::handle config) {
             const AnyMap properties = map_from(config);
             freely([&] { self.register_plugin(path, device, properties); });
           },
-          nb::arg("plugin_name"), nb::arg("device_name"), nb::arg("config") = nb::none())
+          nb::arg("plugin_name"), nb::arg("device_name"), nb::arg("config") = nb::none(),
+          "Makes a device known by the path of its module.")
       .def(
           "unload_plugin", [](Core& self, const std::string& device) { freely([&] { self.unload_plugin(device); }); },
-          nb::arg("device_name"))
+          nb::arg("device_name"), "Forgets a device until it is asked for again. Models that it compiled go on.")
       .def_prop_ro(
           "ledger", [](Core& self) -> Ledger& { return self.ledger(); }, nb::rv_policy::reference_internal,
           "What all models of this Core copied.")
       .def_prop_ro(
-          "router", [](Core& self) -> Router& { return self.router(); }, nb::rv_policy::reference_internal)
+          "router", [](Core& self) -> Router& { return self.router(); }, nb::rv_policy::reference_internal,
+          "Knows the contexts of the devices in use.")
       .def("__repr__", [](const Core& self) { return std::string("<Core>"); });
 }
 
@@ -209,15 +223,21 @@ void add_compiled_model(nb::module_& module) {
   nb::class_<Compiled>(module, "CompiledModel", nb::dynamic_attr(), nb::is_weak_referenceable(),
                        "A model compiled for a device. Calling it runs one inference: compiled(array)[0] is the "
                        "first output as a NumPy array.")
-      .def_prop_ro("inputs", [](const Compiled& self) { return self.inputs(); })
-      .def_prop_ro("outputs", [](const Compiled& self) { return self.outputs(); })
-      .def("input", [](const Compiled& self) { return self.input(); })
+      .def_prop_ro(
+          "inputs", [](const Compiled& self) { return self.inputs(); }, "The inputs, in the order of the model.")
+      .def_prop_ro(
+          "outputs", [](const Compiled& self) { return self.outputs(); }, "The outputs, in the order of the model.")
+      .def(
+          "input", [](const Compiled& self) { return self.input(); },
+          "An input by its index or tensor name; without either the only one. @errors NotFound, OutOfRange.")
       .def(
           "input", [](const Compiled& self, std::size_t index) { return self.input(index); }, nb::arg("index"))
       .def(
           "input", [](const Compiled& self, const std::string& name) { return self.input(name); },
           nb::arg("tensor_name"))
-      .def("output", [](const Compiled& self) { return self.output(); })
+      .def(
+          "output", [](const Compiled& self) { return self.output(); },
+          "An output by its index or tensor name; without either the only one. @errors NotFound, OutOfRange.")
       .def(
           "output", [](const Compiled& self, std::size_t index) { return self.output(index); }, nb::arg("index"))
       .def(
@@ -225,24 +245,28 @@ void add_compiled_model(nb::module_& module) {
           nb::arg("tensor_name"))
       .def(
           "create_infer_request", [](const Compiled& self) { return std::make_unique<Request>(self); },
-          nb::rv_policy::take_ownership)
-      .def("get_runtime_model",
-           [](const Compiled& self) {
-             return std::const_pointer_cast<Model>(freely([&] { return self.get_runtime_model(); }));
-           })
+          nb::rv_policy::take_ownership, "A new request, with memory of its own for ports whose shapes are known.")
+      .def(
+          "get_runtime_model",
+          [](const Compiled& self) {
+            return std::const_pointer_cast<Model>(freely([&] { return self.get_runtime_model(); }));
+          },
+          "What the device runs: a Model whose nodes tell kernels and layouts in their rt_info.")
       .def(
           "get_property",
           [](const Compiled& self, const std::string& key) {
             return property_of(freely([&] { return self.get_property(key); }), key);
           },
-          nb::arg("property"))
+          nb::arg("property"),
+          "A property of the compiled model, or the value that it was compiled with. @errors NotFound.")
       .def(
           "set_property",
           [](Compiled& self, nb::handle given) {
             const AnyMap properties = map_from(given);
             freely([&] { self.set_property(properties); });
           },
-          nb::arg("properties"))
+          nb::arg("properties"),
+          "Changes properties that may change after compiling, from a dict. @errors NotFound, InvalidArgument.")
       .def(
           "export_model",
           [](Compiled& self) {
@@ -259,8 +283,12 @@ void add_compiled_model(nb::module_& module) {
           "export_model",
           [](Compiled& self, nb::object stream) { stream.attr("write")(nb::find(self).attr("export_model")()); },
           nb::arg("model_stream"))
-      .def("release_memory", [](Compiled& self) { freely([&] { self.release_memory(); }); })
-      .def("get_context", [](const Compiled& self) { return freely([&] { return self.get_context(); }); });
+      .def(
+          "release_memory", [](Compiled& self) { freely([&] { self.release_memory(); }); },
+          "Gives back memory that inferences would use again. @errors Busy: one runs.")
+      .def(
+          "get_context", [](const Compiled& self) { return freely([&] { return self.get_context(); }); },
+          "The context in which the model's memory lies. @errors Unimplemented: the device has none.");
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ void Request::Shared::take_shapes(InferRequest& request) {
     if (is_same(now, each.seen)) continue;
     request.set_tensor(each.port, now);
     each.seen = now;
+    if (!each.is_output) input_bytes[key] = now.size_bytes();
   }
 }
 

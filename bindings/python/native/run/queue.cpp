@@ -288,14 +288,19 @@ void add_queue(nb::module_& module) {
                          "all are busy. jobs=0: as many requests as the device wants.")
       .def(nb::init<const Compiled&, std::size_t>(), nb::arg("model"), nb::arg("jobs") = 0)
       .def("start_async", &AsyncQueue::start_async, nb::arg("inputs") = nb::none(), nb::arg("userdata") = nb::none(),
-           nb::arg("share_inputs") = false, nb::call_guard<Call>())
+           nb::arg("share_inputs") = false, nb::call_guard<Call>(),
+           "Starts an inference on the request that has been free for longest, and waits for one where all are busy; "
+           "Ctrl-C ends that wait. Inputs as for InferRequest.infer(); userdata is given to the callback. @errors the "
+           "first error of an earlier inference or callback; Busy: called in a callback while all requests are in "
+           "callbacks.")
       .def("wait_all", &AsyncQueue::wait_all, nb::call_guard<Call>(),
            "Waits for all requests. Throws the first error of an inference or of the callback. Ctrl-C ends the wait.")
-      .def("get_idle_request_id", &AsyncQueue::get_idle_request_id, nb::call_guard<Call>())
-      .def("is_ready", &AsyncQueue::is_ready)
+      .def("get_idle_request_id", &AsyncQueue::get_idle_request_id, nb::call_guard<Call>(),
+           "Waits until a request is free, and gives its number. Ctrl-C ends the wait. @errors as start_async().")
+      .def("is_ready", &AsyncQueue::is_ready, "Whether a request is free.")
       .def("set_callback", &AsyncQueue::set_callback, nb::arg("callback").none(),
            "callback(request, userdata), called in the thread that ran the inference.")
-      .def_prop_ro("userdata", &AsyncQueue::userdata)
+      .def_prop_ro("userdata", &AsyncQueue::userdata, "What was last given to each request.")
       .def("__len__", &AsyncQueue::size)
       .def("__getitem__", &AsyncQueue::at)
       .def("__iter__", [](const AsyncQueue& self) { return nb::iter(self.all()); });

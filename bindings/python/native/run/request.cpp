@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// InferRequest, states and profiling.
+// InferRequest.
 #include <tenon/bindings/python/native/run/request.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 
 #include <tenon/bindings/python/native/base/collected.hpp>
 #include <tenon/bindings/python/native/base/interpreter.hpp>
+#include <tenon/bindings/python/native/base/interruptible.hpp>
 #include <tenon/bindings/python/native/memory/tensors.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
@@ -99,6 +101,7 @@ Request::Request(Compiled compiled) : compiled_(std::move(compiled)), shared_(st
   shared_->native = &request_;
   for (const auto* ports : {&inputs(), &outputs()})
     for (const auto& port : *ports) has_open_ports_ |= port.get_partial_shape().is_dynamic();
+  if (has_open_ports_) shared_->input_bytes.resize(inputs().size());
   request_.set_callback([shared = shared_](std::exception_ptr error) {
     shared->latency_ns.store((std::chrono::steady_clock::now() - shared->begin).count(), std::memory_order_relaxed);
     Use::end(*shared, shared->begun_by.exchange(0));
@@ -175,10 +178,14 @@ void Request::set_input(const Output<const Node>& port, nb::handle value, Sharin
   if (nb::isinstance<Frame>(value)) {
     const std::size_t index = index_of(port);
     const Frame frame = nb::cast<Frame>(value);
-    {  // The first frame of a format or size compiles the model's input stage for it.
+    if (last_frame_ && *last_frame_ == frame.info()) {
       const Released released;
       request_.set_frame(index, frame);
+    } else {  // The first frame of a format or size compiles the model's input stage for it.
+      interruptible([&] { return request_.set_frame(index, frame), true; });
+      last_frame_ = frame.info();
     }
+    note_size(index, frame.info().width_px * std::size_t{frame.info().height_px});
     return note_owner(port, true);
   }
   try {
@@ -201,7 +208,8 @@ void Request::set_array(const Output<const Node>& port, nb::handle value, Sharin
   Tensor source = type == ElementType::kString ? tensor_from(value, Sharing::kCopy, type) : tensor_to_read(value, type);
   if (source.element_type() != type) source = tensor_from(converted(value, type), Sharing::kShare);
   // What the caller has set, and a call with share_inputs=True, is not written to.
-  const bool is_callers = is_callers_.at(index_of(port));
+  const std::size_t index = index_of(port);
+  const bool is_callers = is_callers_.at(index);
   Tensor own = is_callers ? Tensor(source.element_type(), source.shape()) : request_.get_tensor(port);
   if (own.shape() != source.shape()) {
     if (!port.get_partial_shape().compatible(PartialShape(source.shape())))
@@ -212,6 +220,7 @@ void Request::set_array(const Output<const Node>& port, nb::handle value, Sharin
     const Released released;
     source.copy_to(own);
   }
+  note_size(index, source.size_bytes());
   if (!is_callers) return;
   request_.set_tensor(port, own);
   note_owner(port, false);
@@ -220,6 +229,12 @@ void Request::set_array(const Output<const Node>& port, nb::handle value, Sharin
 void Request::set_tensor(const Output<const Node>& port, const Tensor& tensor) {
   request_.set_tensor(port, tensor);
   note_owner(port, true);
+  if (!shared_->input_bytes.empty())
+    if (const auto found = find_input(port)) note_size(*found, tensor.size_bytes());
+}
+
+void Request::note_size(std::size_t input, std::size_t size_bytes) {
+  if (!shared_->input_bytes.empty()) shared_->input_bytes[input] = size_bytes;
 }
 
 void Request::note_owner(const Output<const Node>& port, bool is_callers) {
@@ -267,12 +282,19 @@ void Request::infer() {
   check_process();
   const auto begin = std::chrono::steady_clock::now();
   shared_->take_shapes(request_);
-  {
+  const std::size_t size_bytes =
+      std::accumulate(shared_->input_bytes.begin(), shared_->input_bytes.end(), std::size_t{0});
+  if (is_brief_ && size_bytes <= 2 * brief_bytes_) {
     const Released released;
     request_.infer();
+  } else {
+    interruptible([&] { return request_.infer(), true; }, [&] { request_.cancel(); });
   }
   give_shapes();
-  shared_->latency_ns.store((std::chrono::steady_clock::now() - begin).count(), std::memory_order_relaxed);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  is_brief_ = took < kBrief;
+  brief_bytes_ = size_bytes;
+  shared_->latency_ns.store(took.count(), std::memory_order_relaxed);
 }
 
 Request::Use::Use(Request& request)
@@ -364,45 +386,12 @@ std::vector<Tensor> batch_from(nb::handle list) {
   return tensors;
 }
 
-void add_profiling(nb::module_& module) {
-  nb::enum_<ProfilingInfo::Status>(module, "ProfilingStatus")
-      .value("NOT_RUN", ProfilingInfo::Status::NOT_RUN)
-      .value("OPTIMIZED_OUT", ProfilingInfo::Status::OPTIMIZED_OUT)
-      .value("EXECUTED", ProfilingInfo::Status::EXECUTED);
-  const auto seconds = [](std::chrono::microseconds time) {
-    return nb::module_::import_("datetime").attr("timedelta")(nb::arg("microseconds") = time.count());
-  };
-  nb::class_<ProfilingInfo>(module, "ProfilingInfo", "The time that one node of a request took.")
-      .def_ro("status", &ProfilingInfo::status)
-      .def_ro("node_name", &ProfilingInfo::node_name)
-      .def_ro("exec_type", &ProfilingInfo::exec_type)
-      .def_ro("node_type", &ProfilingInfo::node_type)
-      .def_prop_ro("real_time", [seconds](const ProfilingInfo& self) { return seconds(self.real_time); })
-      .def_prop_ro("cpu_time", [seconds](const ProfilingInfo& self) { return seconds(self.cpu_time); })
-      .def_prop_ro("start_time", [seconds](const ProfilingInfo& self) { return seconds(self.start_time); })
-      .def("__repr__", [](const ProfilingInfo& self) {
-        return "<ProfilingInfo: " + self.node_name + " (" + self.node_type + ", " + self.exec_type + ") " +
-               std::to_string(self.real_time.count()) + " us>";
-      });
-}
-
-void add_state(nb::module_& module) {
-  nb::class_<VariableState>(module, "VariableState", "One state of a request, kept between its inferences.")
-      .def_prop_ro("name", &VariableState::get_name)
-      .def_prop_rw(
-          "state", [](const VariableState& self) { return object_of(freely([&] { return self.get_state(); })); },
-          [](VariableState& self, nb::handle value) {
-            const Tensor state = tensor_to_read(value, ElementType::kUndefined);
-            freely([&] { self.set_state(state); });
-          })
-      .def("reset", [](VariableState& self) { freely([&] { self.reset(); }); })
-      .def("__repr__", [](const VariableState& self) { return "<VariableState: '" + self.get_name() + "'>"; });
-}
-
 void add_tensors(nb::class_<Request>& request) {
   request
       .def(
-          "get_tensor", [](Request& self, nb::handle key) { return self.get_object(self.port(key)); }, nb::arg("name"))
+          "get_tensor", [](Request& self, nb::handle key) { return self.get_object(self.port(key)); }, nb::arg("name"),
+          "The Tensor of a port by the port, its tensor name or an input's index: the request's own memory, or what "
+          "was set. @errors NotFound; Busy: an inference runs.")
       .def(
           "set_tensor",
           [](Request& self, nb::handle key, nb::handle tensor) { self.set_object(self.port(key), tensor); },
@@ -413,7 +402,9 @@ void add_tensors(nb::class_<Request>& request) {
             self.native().set_tensors(self.port(key), batch_from(tensors));
             self.note_owner(self.port(key), true);
           },
-          nb::arg("name"), nb::arg("tensors"))
+          nb::arg("name"), nb::arg("tensors"),
+          "A list of tensors as the parts of one batch, for an input whose layout has a batch. Or a dict: set_tensor() "
+          "of each entry.")
       .def(
           "set_tensors",
           [](Request& self, nb::handle tensors) {
@@ -425,19 +416,20 @@ void add_tensors(nb::class_<Request>& request) {
           [](Request& self, nb::handle index) {
             return self.get_object(self.inputs()[only(self.inputs(), index, "input")]);
           },
-          nb::arg("index") = nb::none())
+          nb::arg("index") = nb::none(), "The tensor of an input; without index that of the only one.")
       .def(
           "get_output_tensor",
           [](Request& self, nb::handle index) {
             return self.get_object(self.outputs()[only(self.outputs(), index, "output")]);
           },
-          nb::arg("index") = nb::none())
+          nb::arg("index") = nb::none(), "The tensor of an output; without index that of the only one.")
       .def(
           "set_input_tensor",
           [](Request& self, std::size_t index, nb::handle tensor) {
             self.set_object(self.inputs()[only(self.inputs(), nb::cast(index), "input")], tensor);
           },
-          nb::arg("index"), nb::arg("tensor"))
+          nb::arg("index"), nb::arg("tensor"),
+          "As set_tensor(), by the input's index; without index that of the only one.")
       .def(
           "set_input_tensor",
           [](Request& self, nb::handle tensor) {
@@ -449,7 +441,9 @@ void add_tensors(nb::class_<Request>& request) {
           [](Request& self, std::size_t index, nb::handle tensor) {
             self.set_object(self.outputs()[only(self.outputs(), nb::cast(index), "output")], tensor);
           },
-          nb::arg("index"), nb::arg("tensor"))
+          nb::arg("index"), nb::arg("tensor"),
+          "The memory that an output is written into, by its index; without index that of the only one. @errors "
+          "InvalidArgument: its type or shape is another.")
       .def(
           "set_output_tensor",
           [](Request& self, nb::handle tensor) {
@@ -462,7 +456,8 @@ void add_tensors(nb::class_<Request>& request) {
             self.native().set_input_tensors(index, batch_from(tensors));
             self.note_owner(self.inputs()[index], true);
           },
-          nb::arg("index"), nb::arg("tensors"))
+          nb::arg("index"), nb::arg("tensors"),
+          "As set_tensors(), by the input's index; without index of the only one. A dict has a tensor for each index.")
       .def(
           "set_input_tensors",
           [](Request& self, nb::handle tensors) {
@@ -475,10 +470,15 @@ void add_tensors(nb::class_<Request>& request) {
             }
           },
           nb::arg("inputs"))
-      .def_prop_ro("input_tensors", [](Request& self) { return tensors_of(self.inputs(), self); })
-      .def_prop_ro("output_tensors", [](Request& self) { return tensors_of(self.outputs(), self); })
-      .def_prop_ro("model_inputs", [](Request& self) { return self.inputs(); })
-      .def_prop_ro("model_outputs", [](Request& self) { return self.output_ports(); });
+      .def_prop_ro(
+          "input_tensors", [](Request& self) { return tensors_of(self.inputs(), self); }, "The tensors of all inputs.")
+      .def_prop_ro(
+          "output_tensors", [](Request& self) { return tensors_of(self.outputs(), self); },
+          "The tensors of all outputs.")
+      .def_prop_ro(
+          "model_inputs", [](Request& self) { return self.inputs(); }, "The compiled model's inputs.")
+      .def_prop_ro(
+          "model_outputs", [](Request& self) { return self.output_ports(); }, "The compiled model's outputs.");
 }
 
 std::vector<ProfilingInfo> profile_of(Request& self) {
@@ -500,8 +500,12 @@ void add_inference(nb::class_<Request>& request) {
           nb::arg("inputs") = nb::none(), nb::arg("share_inputs") = false, nb::arg("share_outputs") = false,
           nb::kw_only(), nb::arg("decode_strings") = true, nb::call_guard<Call>(),
           "Runs one inference and returns its outputs by port, index and name. Inputs: one array, a list, or a dict by "
-          "port, name or\n"
-          "index; without them the tensors that were set. share_inputs=True uses arrays where they lie.")
+          "port, name or index; without them the tensors that were set. share_inputs=True uses arrays where they lie; "
+          "else they are copied, and converted to the port's type. share_outputs=True gives views of the request's "
+          "memory, which the next inference overwrites. In Python's main thread Ctrl-C ends an inference at its next "
+          "step; one that took less than 20 ms the last time is waited for, unless its inputs are more than twice as "
+          "large now. @errors InvalidArgument: an array that fits no input; Busy: the request is in use; Cancelled: "
+          "cancel() was called.")
       .def(
           "start_async",
           [](Request& self, nb::handle inputs, nb::object userdata, bool share_inputs) {
@@ -517,11 +521,14 @@ void add_inference(nb::class_<Request>& request) {
            "Waits for the inference and its callback. Ctrl-C ends the wait.")
       .def("wait_for", &Request::wait_for, nb::arg("timeout"), nb::call_guard<Call>(),
            "Whether the inference is over within so many milliseconds.")
-      .def("cancel",
-           [](Request& self) {
-             const Released released;
-             self.native().cancel();
-           })
+      .def(
+          "cancel",
+          [](Request& self) {
+            const Released released;
+            self.native().cancel();
+          },
+          "Ends the running inference at its next step: wait() raises Cancelled then. Does nothing where none runs. "
+          "Any thread.")
       .def(
           "set_callback",
           [](Request& self, nb::object callback, nb::object userdata) {
@@ -529,7 +536,7 @@ void add_inference(nb::class_<Request>& request) {
           },
           nb::arg("callback").none(), nb::arg("userdata") = nb::none(),
           "`callback(userdata)` is called after each inference that start_async() began, in the thread that ran it.")
-      .def_prop_ro("userdata", &Request::userdata)
+      .def_prop_ro("userdata", &Request::userdata, "What set_callback() or start_async() was given for the callback.")
       .def(
           "_start_waited",
           [](Request& self, nb::handle inputs, bool share_inputs, nb::object waiter) {
@@ -542,11 +549,17 @@ void add_inference(nb::class_<Request>& request) {
           "results", [](Request& self) { return self.results(Sharing::kCopy); },
           "The outputs of the last inference, copied.")
       .def_prop_ro("latency", &Request::latency_ms, "Milliseconds that the last inference took.")
-      .def_prop_ro("profiling_info", &profile_of)
+      .def_prop_ro("profiling_info", &profile_of, "As get_profiling_info().")
       .def("get_profiling_info", &profile_of, "Times of the nodes that ran, where PERF_COUNT is set.")
-      .def("query_state", [](Request& self) { return freely([&] { return self.native().query_state(); }); })
-      .def("reset_state", [](Request& self) { freely([&] { self.native().reset_state(); }); })
-      .def("get_compiled_model", [](Request& self) { return self.compiled(); })
+      .def(
+          "query_state", [](Request& self) { return freely([&] { return self.native().query_state(); }); },
+          "The model's states, of this request alone.")
+      .def(
+          "reset_state", [](Request& self) { freely([&] { self.native().reset_state(); }); },
+          "Sets all states to the values that the model begins with.")
+      .def(
+          "get_compiled_model", [](Request& self) { return self.compiled(); },
+          "The compiled model that this request runs.")
       .def_prop_ro(
           "ledger", [](Request& self) -> Ledger& { return self.native().ledger(); }, nb::rv_policy::reference_internal,
           "What this request copied, converted and waited for.")

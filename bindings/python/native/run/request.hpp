@@ -16,6 +16,7 @@
 
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/run/compiled.hpp>
+#include <tenon/core/frame.hpp>
 #include <tenon/runtime/infer_request.hpp>
 
 namespace tenon::python {
@@ -47,6 +48,8 @@ class Request {
   nb::object get_object(const Output<const Node>& port);
   /// Notes whether an input's tensor is the caller's or the request's own; does nothing for outputs.
   void note_owner(const Output<const Node>& port, bool is_callers);
+  /// Notes how much is given to an input, where a port is open.
+  void note_size(std::size_t input, std::size_t size_bytes);
   /// Sets inputs from None, one array, a list by position, or a dict by port, name or index. Under kShare arrays are used where they
   /// lie, else their elements are copied into the request's tensors and converted to the port's type.
   /// @errors TypeError, BufferError; those of InferRequest::set_tensor
@@ -54,6 +57,7 @@ class Request {
   /// The outputs by port, index and name. Under kShare they are views of the request's memory.
   nb::object results(Sharing sharing);
 
+  /// Ctrl-C ends it: an inference that may be long runs in a thread of its own, as long as that is Python's main thread.
   void infer();
   /// Called after each inference that was started, with the error, if there is one. Any thread.
   using Done = std::function<void(std::exception_ptr error)>;
@@ -80,6 +84,7 @@ class Request {
       nb::object object() const;  ///< Invalid: it has gone.
     };
     std::map<std::size_t, Followed> followed;  ///< By input, then by output.
+    std::vector<std::size_t> input_bytes;      ///< By input, as they were set last; empty where no port is open.
     InferRequest* native = nullptr;            ///< As long as there is one.
 
     void finish(const std::exception_ptr& error);
@@ -142,6 +147,16 @@ class Request {
   nb::object output_ports_;
   std::vector<bool> is_callers_;  ///< By input.
   bool has_open_ports_ = false;
+
+  /// An inference that takes less than this may keep Ctrl-C waiting.
+  static constexpr std::chrono::milliseconds kBrief{20};
+  bool is_brief_ = false;        ///< Whether the last inference of infer() was.
+  std::size_t brief_bytes_ = 0;  ///< The bytes of its inputs, where a port is open.
+  std::optional<FrameInfo> last_frame_;
 };
+
+/// @name Classes of what a request tells.
+void add_profiling(nb::module_& module);
+void add_state(nb::module_& module);
 
 }  // namespace tenon::python

@@ -395,8 +395,10 @@ def install() -> None:
     for place, part in enumerate(("major", "minor", "patch")):
         setattr(_native.Version, part, property(lambda self, place=place: int((re.findall(r"\d+", self.build_number) + ["0"] * 3)[place])))
     tensor = _native.Tensor
-    tensor.str_data = property(lambda self: _texts(self, str), lambda self, values: self.copy_from(_native.Tensor(values)))
-    tensor.bytes_data = property(lambda self: _texts(self, bytes), lambda self, values: self.copy_from(_native.Tensor(values)))
+    tensor.str_data = property(lambda self: _texts(self, str), lambda self, values: self.copy_from(_native.Tensor(values)),
+                               doc="The elements of a tensor of strings as an array of str, copied.")
+    tensor.bytes_data = property(lambda self: _texts(self, bytes), lambda self, values: self.copy_from(_native.Tensor(values)),
+                                 doc="The elements of a tensor of strings as an array of bytes, copied.")
     tensor.__copy__ = tensor.__deepcopy__ = lambda self, _=None: _native.Tensor(self)
     constant = _native.Constant
     constant.get_data = lambda self, *, dtype=None, copy=False: self.data.astype(dtype, copy=copy) if dtype is not None else self.data.copy() if copy else self.data

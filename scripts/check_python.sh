@@ -9,7 +9,7 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 source scripts/lib.sh
 build="$PWD/${1:-build/release}"
 shift || true
-apt_install "${PACKAGES_BROKERS[@]}" ffmpeg
+apt_install "${PACKAGES_BROKERS[@]}" ffmpeg python3-gi gir1.2-gst-plugins-base-1.0 gstreamer1.0-plugins-base
 VENV=build/venv-python pip_install "${PYPI_PYTHON_SLOW[@]}"
 VENV=build/venv-arrays pip_install "${PYPI_ARRAYS[@]}"
 export PYTHONPATH="$build/python" TENON_DEVICE_PATH="$build/lib" TENON_ELEMENT_PATH="$build/lib" TENON_TOOL="$build/bin/tenon" PYTHONDONTWRITEBYTECODE=1

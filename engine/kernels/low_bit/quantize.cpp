@@ -202,12 +202,6 @@ void round_to_levels(const std::vector<Levels>& levels, const float* x, float* y
   });
 }
 
-void look_up(const std::array<std::uint8_t, 256>& table, const std::uint8_t* x, std::uint8_t* y, std::size_t count) {
-  in_chunks(count, 2, [&](std::size_t first, std::size_t length) {
-    for (std::size_t i = first; i < first + length; ++i) y[i] = table[x[i]];
-  });
-}
-
 void combine(const Combine& what, const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* z, std::size_t count) {
   in_chunks(count, 3, [&](std::size_t first, std::size_t length) {
     HWY_DYNAMIC_DISPATCH(CombineRange)(what, x + first, y + first, z + first, length);

@@ -2,7 +2,6 @@
 // Between real and 8-bit numbers, element by element; operations on rows of 8-bit numbers.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,9 +21,6 @@ void affine(const Affine& what, const void* x, void* y, std::size_t count);
 /// The same over `rows` rows of `columns`, whose first elements are this many elements apart.
 void affine_rows(const Affine& what, const void* x, void* y, std::size_t rows, std::size_t columns,
                  std::size_t x_stride, std::size_t y_stride);
-
-/// y = table[x] over bytes.
-void look_up(const std::array<std::uint8_t, 256>& table, const std::uint8_t* x, std::uint8_t* y, std::size_t count);
 
 /// z = x op y on 8-bit numbers of any scales: round(op(x_scale * x + x_shift, y_scale * y + y_shift) + z_shift), where
 /// op is a sum or a product, clamped to [low, high] before it is rounded.

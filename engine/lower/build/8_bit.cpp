@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include <tenon/engine/kernels/low_bit/byte_table.hpp>
 #include <tenon/engine/kernels/low_bit/quantize.hpp>
 #include <tenon/engine/kernels/simd/broadcast.hpp>
 #include <tenon/engine/lower/build/8_bit.hpp>
@@ -13,9 +14,10 @@
 namespace tenon::inline v1::engine {
 namespace {
 
-/// The meaning of the result of a chain of two: the operation and its rounding.
-std::optional<Quantization> rounding_of(PlanBuilder& builder, const Chain& chain) {
-  return chain.nodes.size() == 2 ? quantization_of(builder, chain.last()) : std::nullopt;
+/// The meaning of the result of a chain of an operation and its rounding, or of `most` nodes that end in one.
+std::optional<Quantization> rounding_of(PlanBuilder& builder, const Chain& chain, std::size_t most = 2) {
+  const std::size_t count = chain.nodes.size();
+  return count >= 2 && count <= most ? quantization_of(builder, chain.last()) : std::nullopt;
 }
 
 bool lies_in_8_bits(PlanBuilder& builder, Value& value) {
@@ -69,8 +71,8 @@ float combined(dnnl::algorithm algorithm, float a, float b) {
   }
 }
 
-/// The results of the chain, which ends in a rounding, for all 256 numbers of its source.
-std::array<std::uint8_t, 256> table_of(PlanBuilder& builder, const Chain& chain, const Quantization& in) {
+/// The results of the chain for all 256 numbers of its source.
+Numbers results_of(PlanBuilder& builder, const Chain& chain, const Quantization& in) {
   const Numbers source = numbers_of(in);
   Numbers values = source;
   for (std::size_t i = 0; i < chain.nodes.size(); ++i) {
@@ -86,10 +88,13 @@ std::array<std::uint8_t, 256> table_of(PlanBuilder& builder, const Chain& chain,
                                  : combined(*binary_of(node), values[k], source[k]);
     }
   }
-  const Quantization out = *quantization_of(builder, chain.last());
+  return values;
+}
+
+std::array<std::uint8_t, 256> rounded_to(const Quantization& q, const Numbers& values) {
   std::array<std::uint8_t, 256> table{};
   for (std::size_t i = 0; i < 256; ++i)
-    table[i] = static_cast<std::uint8_t>(static_cast<int>(rounded_to(out, values[i])) & 0xff);
+    table[i] = static_cast<std::uint8_t>(static_cast<int>(rounded_to(q, values[i])) & 0xff);
   return table;
 }
 
@@ -98,26 +103,36 @@ std::array<std::uint8_t, 256> table_of(PlanBuilder& builder, const Chain& chain,
 bool lower_8_bit_activation(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = builder.input(node, 0);
+  if (!lies_in_8_bits(builder, source)) return false;
   const auto rounded = quantization_of(builder, chain.last());
-  if (!rounded || !lies_in_8_bits(builder, source)) return false;
+  // oneDNN's softplus of numbers about -20 is negative, and a logarithm may follow.
+  const auto activation = activation_of(builder, node);
+  if (!rounded && (!activation || activation->algorithm == dnnl::algorithm::eltwise_soft_relu)) return false;
   const auto from = builder.native(source);
-  const md desc = retyped(from.desc, rounded->type);
+  const md desc = retyped(from.desc, rounded ? rounded->type : ElementType::kF32);
   if (!is_dense(from.desc) || desc.get_ndims() == 0) return false;
-  const auto table = table_of(builder, chain, *source.quantization);
+  const Numbers results = results_of(builder, chain, *source.quantization);
   Value& made = builder.value(chain.last()->output(0));
-  made.quantization = rounded;
-  const BufferSlice to = builder.define_over(made, desc, {from.place, desc.get_size()});
   const std::size_t count = element_count(made.shape);
-  builder.add_kernel(node, "table", {from.place}, {to}, [table, count](std::span<void* const> p) {
-    kernels::look_up(table, static_cast<const std::uint8_t*>(p[0]), static_cast<std::uint8_t*>(p[1]), count);
-  });
+  const auto add = [&](BufferSlice to, const auto& table) {
+    using Result = typename std::decay_t<decltype(table)>::value_type;
+    builder.add_kernel(node, "table", {from.place}, {to}, [table, count](std::span<void* const> p) {
+      kernels::look_up(table, static_cast<const std::uint8_t*>(p[0]), static_cast<Result*>(p[1]), count);
+    });
+  };
+  if (rounded) {
+    made.quantization = rounded;
+    add(builder.define_over(made, desc, {from.place, desc.get_size()}), rounded_to(*rounded, results));
+  } else {
+    add(builder.define(made, desc), results);
+  }
   builder.note_fused(chain);
   return true;
 }
 
 bool lower_8_bit_binary(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  const auto rounded = rounding_of(builder, chain);
+  const auto rounded = rounding_of(builder, chain, 3);
   const auto algorithm = binary_of(node);
   if (!rounded || !algorithm || node->get_input_size() != 2) return false;
   Value &x = builder.input(node, 0), &y = builder.input(node, 1);
@@ -142,7 +157,9 @@ bool lower_8_bit_binary(PlanBuilder& builder, const Chain& chain) {
   if (difference) what.y_scale = -what.y_scale;
   what.y_shift = -what.y_scale * static_cast<float>(y.quantization->zero_point);
   what.z_shift = static_cast<float>(rounded->zero_point);
-  what.low = lowest(*rounded);
+  // A Relu before the rounding leaves nothing below the number that stands for zero.
+  const bool is_clipped = chain.nodes.size() == 3;
+  what.low = is_clipped ? std::max(what.z_shift, lowest(*rounded)) : lowest(*rounded);
   what.high = highest(*rounded);
   made.quantization = rounded;
   const std::size_t bytes = desc.get_size();

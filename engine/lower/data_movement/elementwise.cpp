@@ -92,10 +92,11 @@ bool is_best(algorithm algo) {
 }
 
 bool lower_activation(PlanBuilder& builder, const Chain& chain) {
-  if (chain.nodes.size() > 1) return lower_8_bit_activation(builder, chain);
   const auto& node = chain.anchor();
-  const auto activation = activation_of(builder, node);
   if (element_count(node->get_output_shape(0)) == 0) return false;
+  if (lower_8_bit_activation(builder, chain)) return true;
+  if (chain.nodes.size() > 1) return false;
+  const auto activation = activation_of(builder, node);
   if (!activation) return lower_fused_loop(builder, chain);
   Value& source = builder.input(node, 0);
   const auto variant = builder.real(source);

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,8 +28,10 @@
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/zones.hpp>
 #include <tenon/frameworks/gstreamer/frame.hpp>
 #include <tenon/frameworks/gstreamer/gst.hpp>
+#include <tenon/frameworks/gstreamer/turned_box.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -58,18 +61,30 @@ inline std::string text_of(GQuark quark) {
 /// Writes one collection into a relation meta.
 class AnalyticsWriter {
  public:
-  AnalyticsWriter(GstBuffer* buffer, GstAnalyticsRelationMeta* meta) : buffer_(buffer), meta_(meta) {}
+  AnalyticsWriter(GstBuffer* buffer, GstAnalyticsRelationMeta* meta, const metadata::Collection& known)
+      : buffer_(buffer), meta_(meta), known_(known) {}
 
+  /// An object whose outline is a turned rectangle is written with its angle.
   void add(const metadata::Entry<metadata::Detection>& entry) {
     const metadata::Detection& object = *entry.value;
     const auto whole = [](float value) {
       return static_cast<gint>(std::clamp(std::round(value), -2147483520.0f, 2147483520.0f));
     };
-    const gint x = whole(object.box.x1), y = whole(object.box.y1);
+    std::optional<TurnedBox> turned;
+    for (const auto& outline : known_.of<metadata::TensorOutput>(entry.id)) {
+      if (!turned) turned = turned_box(*outline.value);
+    }
+    const metadata::Box& box = turned ? turned->upright : object.box;
+    const gint x = whole(box.x1), y = whole(box.y1), width = whole(box.x2) - x, height = whole(box.y2) - y;
+    const GQuark label = quark_of(object.label);
     GstAnalyticsMtd made;
-    check(gst_analytics_relation_meta_add_od_mtd(meta_, quark_of(object.label), x, y, whole(object.box.x2) - x,
-                                                 whole(object.box.y2) - y, object.score, &made),
-          "gst_analytics_relation_meta_add_od_mtd");
+    if (turned)
+      check(gst_analytics_relation_meta_add_oriented_od_mtd(meta_, label, x, y, width, height, turned->angle,
+                                                            object.score, &made),
+            "gst_analytics_relation_meta_add_oriented_od_mtd");
+    else
+      check(gst_analytics_relation_meta_add_od_mtd(meta_, label, x, y, width, height, object.score, &made),
+            "gst_analytics_relation_meta_add_od_mtd");
     made_[entry.id] = made.id;
     if (const auto parent = made_.find(entry.parent); parent != made_.end()) {
       gst_analytics_relation_meta_set_relation(meta_, GST_ANALYTICS_REL_TYPE_IS_PART_OF, made.id, parent->second);
@@ -134,6 +149,7 @@ class AnalyticsWriter {
 
   GstBuffer* buffer_;
   GstAnalyticsRelationMeta* meta_;
+  const metadata::Collection& known_;
   std::map<metadata::Id, guint> made_;  ///< Detections' ids in the meta.
 };
 
@@ -179,14 +195,17 @@ class AnalyticsReader {
     if (const auto found = read_.find(id); found != read_.end()) return found->second;  // It is a part of itself.
     GstAnalyticsMtd from;
     gint x = 0, y = 0, width = 0, height = 0;
-    gfloat score = 0;
+    gfloat score = 0, angle = 0;
     if (!gst_analytics_relation_meta_get_od_mtd(meta_, id, &from) ||
-        !gst_analytics_od_mtd_get_location(&from, &x, &y, &width, &height, &score))
+        !gst_analytics_od_mtd_get_oriented_location(&from, &x, &y, &width, &height, &angle, &score))
       throw Error(Code::kInvalidArgument, "gstreamer: a detection of a GstAnalyticsRelationMeta cannot be read",
-                  "gst_analytics_od_mtd_get_location", static_cast<std::int64_t>(id));
+                  "gst_analytics_od_mtd_get_oriented_location", static_cast<std::int64_t>(id));
+    const TurnedBox place{
+        {static_cast<float>(x), static_cast<float>(y), static_cast<float>(x) + static_cast<float>(width),
+         static_cast<float>(y) + static_cast<float>(height)},
+        std::isfinite(angle) ? angle : 0};
     metadata::Detection object;
-    object.box = {static_cast<float>(x), static_cast<float>(y), static_cast<float>(x) + static_cast<float>(width),
-                  static_cast<float>(y) + static_cast<float>(height)};
+    object.box = place.angle == 0 ? place.upright : place.around();
     object.label = text_of(gst_analytics_od_mtd_get_obj_type(&from));
     object.score = score;
     if (related(id, GST_ANALYTICS_REL_TYPE_RELATE_TO, gst_analytics_tracking_mtd_get_mtd_type(), other)) {
@@ -196,7 +215,16 @@ class AnalyticsReader {
       if (gst_analytics_tracking_mtd_get_info(&other, &track, &first, &last, &lost) && track <= INT64_MAX)
         object.track_id = static_cast<std::int64_t>(track);
     }
-    return read_.emplace(id, known_.add(std::move(object), parent)).first->second;
+    const metadata::Id made = read_.emplace(id, known_.add(std::move(object), parent)).first->second;
+    if (place.angle != 0) add_outline(place, score, made);
+    return made;
+  }
+
+  void add_outline(const TurnedBox& place, float score, metadata::Id object) {
+    Tensor corners(ElementType::kF32, Shape{4, 3});
+    auto* value = corners.data<float>();
+    for (const metadata::Point& corner : place.corners()) *value++ = corner.x, *value++ = corner.y, *value++ = score;
+    known_.add(metadata::TensorOutput{std::move(corners), "corners", "", "polygon"}, object);
   }
 
   /// Reads the likeliest class of the entry.
@@ -275,7 +303,8 @@ inline metadata::TensorOutput tensor_output(const GstTensor& from) {
 }  // namespace detail
 
 /// Writes detections, their classes, tracks and masks as a GstAnalyticsRelationMeta, and tensors of the frame as a
-/// GstTensorMeta, instead of those that `buffer` has. Boxes are whole pixels there; labels of masks, models' names, tensors
+/// GstTensorMeta, instead of those that `buffer` has. An object whose outline (format "polygon") is a turned rectangle has its angle there;
+/// other outlines stay behind, and the object has its upright box. Boxes are whole pixels there; labels of masks, models' names, tensors
 /// of objects and all other types stay behind: write_metadata() carries them.
 /// @errors kFailedPrecondition: no buffer, or one with other references; as buffer(const Tensor&) for tensors and masks.
 /// @thread any, one at a time for each buffer.
@@ -291,7 +320,7 @@ inline void write_analytics(const metadata::Collection& known, GstBuffer* buffer
   const auto classes = known.all<metadata::Classification>();
   const auto masks = known.all<metadata::Segmentation>();
   if (!objects.empty() || !classes.empty() || !masks.empty()) {
-    detail::AnalyticsWriter writer(buffer, gst_buffer_add_analytics_relation_meta(buffer));
+    detail::AnalyticsWriter writer(buffer, gst_buffer_add_analytics_relation_meta(buffer), known);
     for (const auto& each : objects) writer.add(each);
     for (const auto& each : classes) writer.add(each);
     for (const auto& each : masks) writer.add(each);
@@ -306,7 +335,8 @@ inline void write_analytics(const metadata::Collection& known, GstBuffer* buffer
   gst_tensor_meta_set(gst_buffer_add_tensor_meta(buffer), static_cast<guint>(tensors.size()), held);
 }
 
-/// Adds what the GstAnalyticsRelationMeta and the GstTensorMeta of `buffer` say to `known`. Tensors and masks are not
+/// Adds what the GstAnalyticsRelationMeta and the GstTensorMeta of `buffer` say to `known`. A turned object gets the upright box around it,
+/// and its corners as an outline, "corners" of the format "polygon". Tensors and masks are not
 /// copied: they keep their buffers. If an object has many classes, the likeliest is read.
 /// @errors kInvalidArgument: a null buffer, a mask that is no picture; kUnimplemented, kOutOfRange: a tensor that Tenon
 /// cannot have, or with too few bytes.

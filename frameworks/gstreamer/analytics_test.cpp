@@ -2,20 +2,124 @@
 // GstAnalytics both ways, where GStreamer has it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/metadata.hpp>
 #include <tenon/frameworks/gstreamer/analytics.hpp>
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
+#include <tenon/frameworks/gstreamer/turned_box.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-#ifdef TENON_GSTREAMER_ANALYTICS
 namespace analytics_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
 namespace gs = tenon::gstreamer;
+
+metadata::TensorOutput outline(const std::vector<float>& values, const Shape& shape = {4, 3}) {
+  Tensor corners(element::f32, shape);
+  std::copy(values.begin(), values.end(), corners.data<float>());
+  return {corners, "corners", "m", "polygon"};
+}
+
+/// A box of 40x20 about (150, 120), turned by 0.5, as YOLOv8-obb's decoder writes it.
+metadata::TensorOutput tilted() {
+  const float c = std::cos(0.5f), s = std::sin(0.5f);
+  std::vector<float> values;
+  for (const auto& [x, y] :
+       {std::pair(-20.0f, -10.0f), std::pair(20.0f, -10.0f), std::pair(20.0f, 10.0f), std::pair(-20.0f, 10.0f)})
+    values.insert(values.end(), {150 + x * c - y * s, 120 + x * s + y * c, 0.9f});
+  return outline(values);
+}
+
+TEST(TurnedBoxes, AreOutlinesOfRectangles) {
+  const auto turned = gs::detail::turned_box(tilted());
+  ASSERT_TRUE(turned);
+  EXPECT_NEAR(turned->angle, 0.5f, 1e-5f);
+  EXPECT_NEAR(turned->upright.x1, 130, 1e-3f);
+  EXPECT_NEAR(turned->upright.y1, 110, 1e-3f);
+  EXPECT_NEAR(turned->upright.x2, 170, 1e-3f);
+  EXPECT_NEAR(turned->upright.y2, 130, 1e-3f);
+  const auto corners = turned->corners();
+  const metadata::TensorOutput same = tilted();
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(corners[i].x, same.tensor.data<float>()[3 * i], 1e-3f) << i;
+    EXPECT_NEAR(corners[i].y, same.tensor.data<float>()[3 * i + 1], 1e-3f) << i;
+  }
+  EXPECT_NEAR(turned->around().x1, corners[3].x, 1e-5f);
+  EXPECT_NEAR(turned->around().y2, corners[2].y, 1e-5f);
+  // By more than a right angle: it begins at the corner that would be at the upper left.
+  const auto back = gs::detail::turned_box(outline({10, 10, 0, 10, 0, 40}, {4, 2}));
+  EXPECT_FALSE(back) << "the fourth corner is missing";
+  const auto up = gs::detail::turned_box(outline({0, 30, 0, 10, 5, 10, 5, 30}, {4, 2}));
+  ASSERT_TRUE(up);
+  EXPECT_NEAR(up->angle, -1.5708f, 1e-3f);
+  EXPECT_NEAR(up->upright.x2 - up->upright.x1, 20, 1e-4f);
+}
+
+TEST(TurnedBoxes, AreNotOtherOutlines) {
+  const auto is_turned = [](const metadata::TensorOutput& one) { return gs::detail::turned_box(one).has_value(); };
+  EXPECT_FALSE(is_turned(outline({0, 0, 40, 0, 40, 20, 0, 20}, {4, 2}))) << "upright";
+  EXPECT_FALSE(is_turned(outline({0, 0, 40, 20, 60, 40, 10, 30}, {4, 2}))) << "no rectangle";
+  EXPECT_FALSE(is_turned(outline({0, 0, 40, 20, 30, 30, -10, 10}, {4, 2}))) << "skewed";
+  EXPECT_FALSE(is_turned(outline({0, 0, 4, 2, 3, 4}, {3, 2}))) << "a triangle";
+  EXPECT_FALSE(is_turned(outline({1, 1, 1, 1, 1, 1, 1, 1}, {4, 2}))) << "a point";
+  EXPECT_FALSE(is_turned(outline({0, 0, NAN, 2, 3, 4, 1, 2}, {4, 2})));
+  metadata::TensorOutput points = tilted();
+  points.format = "keypoints";
+  EXPECT_FALSE(is_turned(points));
+}
+
+#ifdef TENON_GSTREAMER_ANALYTICS
+TEST(GstAnalyticsMeta, TurnedObjectsKeepTheirAngle) {
+  metadata::Collection known;
+  const metadata::Id ship = known.add(metadata::Detection{{127, 101, 173, 139}, "ship", 0, 0.875f, -1});
+  known.add(tilted(), ship);
+  const metadata::Id text = known.add(metadata::Detection{{0, 0, 60, 40}, "text", 1, 0.5f, -1});
+  known.add(outline({0, 0, 40, 20, 60, 40, 10, 30}, {4, 2}), text);
+  const gs::BufferPtr buffer = filled_buffer(64, 0);
+  gs::write_analytics(known, buffer.get());
+
+  // As GStreamer's own decoder of such models writes it: the box about the same centre, and the angle.
+  GstAnalyticsRelationMeta* const meta = gst_buffer_get_analytics_relation_meta(buffer.get());
+  ASSERT_TRUE(meta);
+  gpointer state = nullptr;
+  GstAnalyticsMtd object;
+  ASSERT_TRUE(gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_od_mtd_get_mtd_type(), &object));
+  gint x = 0, y = 0, width = 0, height = 0;
+  gfloat angle = 0, score = 0;
+  ASSERT_TRUE(gst_analytics_od_mtd_get_oriented_location(&object, &x, &y, &width, &height, &angle, &score));
+  EXPECT_EQ(x, 130);
+  EXPECT_EQ(y, 110);
+  EXPECT_EQ(width, 40);
+  EXPECT_EQ(height, 20);
+  EXPECT_NEAR(angle, 0.5f, 1e-5f);
+  EXPECT_EQ(score, 0.875f);
+  ASSERT_TRUE(gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_od_mtd_get_mtd_type(), &object));
+  ASSERT_TRUE(gst_analytics_od_mtd_get_oriented_location(&object, &x, &y, &width, &height, &angle, &score));
+  EXPECT_EQ(width, 60);
+  EXPECT_EQ(angle, 0) << "an outline that is no rectangle has its upright box";
+
+  metadata::Collection back;
+  gs::read_analytics(buffer.get(), back);
+  const auto objects = back.all<metadata::Detection>();
+  ASSERT_EQ(objects.size(), 2u);
+  const auto outlines = back.all<metadata::TensorOutput>();
+  ASSERT_EQ(outlines.size(), 1u);
+  EXPECT_EQ(outlines[0].parent, objects[0].id);
+  EXPECT_TRUE(outlines[0]->has_points());
+  EXPECT_EQ(outlines[0]->format, "polygon");
+  const metadata::TensorOutput same = tilted();
+  for (std::size_t i = 0; i < 12; i += i % 3 == 0 ? 1 : 2)
+    EXPECT_NEAR(outlines[0]->tensor.data<float>()[i], same.tensor.data<float>()[i], 1e-3f) << i;
+  EXPECT_NEAR(objects[0]->box.x1, 127.655f, 1e-2f) << "the upright box around it";
+  EXPECT_EQ(objects[1]->box, (metadata::Box{0, 0, 60, 40}));
+}
 
 TEST(GstAnalyticsMeta, ComesBackWhole) {
   metadata::Collection known;
@@ -101,5 +205,6 @@ TEST(GstAnalyticsMeta, ThatIsWrongIsRefused) {
   error_of([&] { gs::read_analytics(buffer.get(), known); }, Code::kOutOfRange);
 }
 
-}  // namespace analytics_test
 #endif
+
+}  // namespace analytics_test

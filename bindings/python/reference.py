@@ -42,7 +42,7 @@ PARTS = {
         ("Shapes, types and layouts", "Shape PartialShape Dimension Type Layout layout_helpers"),
         ("Steps before and after a model", "preprocess"),
         ("Properties", "properties"),
-        ("Exceptions", "Error errors"),
+        ("Exceptions", "errors"),
         ("Versions and what is absent", "get_version Version absent"),
     ]),
     "python_media.md": ("Python interface: memory and media", "[Videos and pipelines](../guide/python_video.md) and [tasks](../guide/python_tasks.md) say how to\n"
@@ -89,7 +89,11 @@ class Package:
             found = next((each for each in places if each.exists()), None)
             if not found:
                 sys.exit(f"reference.py: {self.folder} has no {module}: build the target tenon_python_stubs")
-            self.trees[module] = ast.parse(found.read_text())
+            text = found.read_text()
+            self.trees[module] = ast.parse(text)
+            for node in ast.walk(self.trees[module]):  # What a comment behind it says of a field.
+                if isinstance(node, ast.AnnAssign):
+                    node.about = text.splitlines()[node.end_lineno - 1].partition("  #")[2].lstrip(": ")
         return self.trees[module]
 
     def named(self, name: str) -> list:
@@ -195,7 +199,9 @@ def prose(text: Optional[str], indent: str = "") -> list:
     text, _, errors = text.strip().partition("@errors")
     lines: list = []
     for paragraph in re.split(r"\n\s*\n", text):
-        if re.match(r" {4}", paragraph):
+        if re.match(r" {4}", paragraph) and lines[-1:] == [indent + "```"]:
+            lines[-1:] = ["", *(indent + each for each in textwrap.dedent(paragraph).splitlines()), indent + "```"]
+        elif re.match(r" {4}", paragraph):
             lines += ["", indent + "```text", *(indent + each for each in textwrap.dedent(paragraph).splitlines()), indent + "```"]
         elif paragraph.strip():
             lines += [""] * bool(lines) + textwrap.wrap(escaped(" ".join(paragraph.split())), WIDTH, initial_indent=indent, subsequent_indent=indent,
@@ -272,7 +278,7 @@ def class_lines(tree: ast.Module, kind: ast.ClassDef, level: str) -> list:
             shown = type_text(first.annotation) if isinstance(first, ast.AnnAssign) else ""
             if shown and not name.isupper() and not shown.startswith(("Final[", "TypeAlias")) and shown != kind.name:
                 is_known = first.value and ast.unparse(first.value) != "..." and not ast.unparse(first.value).startswith("field(")
-                lines += bullet([f"{name}: {shown}" + (f" = {ast.unparse(first.value)}" if is_known else "")], None)
+                lines += bullet([f"{name}: {shown}" + (f" = {ast.unparse(first.value)}" if is_known else "")], first.about)
             else:
                 constants.append(f"`{name}`")
         elif "property" in decorators(first):
@@ -316,29 +322,39 @@ def module_lines(package: Package, name: str) -> list:
             wanted = set(ast.literal_eval(node.value))
     constants: list = []
     for node in tree.body:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and is_public(node.name):
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and wanted:
+            for each in package.tree(node.module or "__init__").body:
+                if isinstance(each, (ast.ClassDef, ast.FunctionDef)) and each.name in wanted & {alias.name for alias in node.names}:
+                    grouped.setdefault(each.name, []).append(each)
+        elif isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and is_public(node.name):
             grouped.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            constants += property_names(node)
+            constants += property_names(package, node)
     for title, nodes in grouped.items():
         if wanted is not None and title not in wanted:
             continue
         lines += class_lines(tree, nodes[0], "####") if isinstance(nodes[0], ast.ClassDef) else function_lines(nodes, title, "####")
     if constants:
-        lines += ["| name | key |", "|---|---|", *(f"| `{own}` | {key} |" for own, key in constants), ""]
+        lines += ["| name | key |", "|---|---|", *(f"| `{own}` | {key} |" for own, key in constants if own[-1:] != ":"), ""]
+        lines += ["| values | |", "|---|---|", *(f"| `{own[:-1]}` | {key} |" for own, key in constants if own[-1:] == ":"), ""]
     return lines
 
 
-def property_names(node: ast.Assign) -> list:
-    """(name, key) of properties: name = Property("KEY"), or a namespace of such."""
+def property_names(package: Package, node: ast.Assign) -> list:
+    """(name, key) of properties: name = Property("KEY"), or a namespace of such; and (name + ":", values) of enumerations in it."""
     call, own = node.value, ast.unparse(node.targets[0])
     kind = ast.unparse(call.func)
     if kind == "Property":
         return [(own, ast.literal_eval(call.args[0]))]
     if kind != "_Namespace":
         return []
-    return [(f"{own}.{each.arg}", ast.literal_eval(each.value.args[0])) for each in call.keywords
-            if isinstance(each.value, ast.Call) and ast.unparse(each.value.func) == "Property"]
+    found = [(f"{own}.{each.arg}", ast.literal_eval(each.value.args[0])) for each in call.keywords
+             if isinstance(each.value, ast.Call) and ast.unparse(each.value.func) == "Property"]
+    for each in call.keywords:
+        if isinstance(each.value, ast.Attribute) and ast.unparse(each.value.value) == "_enums":
+            kind, = (one for one in package.tree("_enums").body if isinstance(one, ast.ClassDef) and one.name == each.value.attr)
+            found.append((f"{own}.{each.arg}:", ", ".join(f"`{one.targets[0].id}`" for one in kind.body if isinstance(one, ast.Assign))))
+    return found
 
 
 def part_lines(package: Package, title: str, names: str) -> list:
@@ -363,6 +379,7 @@ def page(package: Package, file: str) -> str:
 def unplaced(package: Package) -> list:
     """Names that the package has and no page."""
     placed = [name for _, _, parts in PARTS.values() for _, names in parts for name in names.split()]
+    placed += [node.name for node in package.module("errors").body if isinstance(node, ast.ClassDef) and node.name in package.names]
     twice = sorted({name for name in placed if placed.count(name) > 1})
     return [name for name in package.names if name not in placed] + twice
 

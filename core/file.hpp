@@ -48,7 +48,8 @@ enum class Durability { kProcess, kMachine };
 class TENON_API NewFile {
  public:
   /// @param mode  Mode of the new file, before the umask is applied.
-  /// @errors kNotFound, kPermissionDenied, kResourceExhausted, kUnavailable; all name the path.
+  /// @errors kNotFound, kPermissionDenied, kResourceExhausted, kUnavailable, kInvalidArgument (a link of /dev or /proc that leads to an open
+  ///         file, which no file may replace); all name the path.
   explicit NewFile(const std::filesystem::path& target, unsigned mode = 0666,
                    Durability durability = Durability::kMachine);
   /// Creates the file in the folder that `folder` is open on, even if the folder was renamed meanwhile. @param target
@@ -91,6 +92,40 @@ class TENON_API NewFile {
   UniqueFd fd_;
   std::uint64_t end_ = 0;
   bool committed_ = false;
+};
+
+/// A file that grows under its own name, so that others can follow it: lines, traces. Unlike a NewFile it is there before it is complete, and
+/// a name that is a link leads to the file behind it (/dev/stdout is such a link). What writes by one says so in its documentation.
+/// @thread as int.
+class TENON_API GrowingFile {
+ public:
+  /// kEnd: all writes go behind what is in the file, also behind what others write. kAnywhere: where the writer says; reset_to() removes
+  /// what was there.
+  enum class Place : std::uint8_t { kEnd, kAnywhere };
+  /// Makes the file if there is none, and never blocks. A FIFO, a device, a terminal is opened as it is.
+  /// @param mode  Mode of a new file, before the umask is applied.
+  /// @errors kNotFound, kPermissionDenied, kResourceExhausted (descriptors), kUnavailable (a FIFO without a reader: ENXIO); all name the
+  ///         path and the system's reason.
+  explicit GrowingFile(const std::filesystem::path& path, Place place, unsigned mode = 0666);
+
+  /// Open for writing; it does not block.
+  int fd() const noexcept { return fd_.get(); }
+  /// Gives the descriptor away: the caller closes it.
+  [[nodiscard]] int release() noexcept { return fd_.release(); }
+  /// Whether it is a regular file, which has a size and an old content.
+  bool is_regular() const noexcept { return is_regular_; }
+  /// The size of a regular file when it was opened, in bytes; else 0.
+  std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+  /// Keeps others that lock it from writing until it is closed. @return whether no other has locked it.
+  bool try_lock() const noexcept;
+  /// Keeps the first `size` bytes of a regular file: removes what was there before, or what a write that failed has left.
+  /// @return 0, or the system's code.
+  int reset_to(std::uint64_t size) const noexcept;
+
+ private:
+  UniqueFd fd_;
+  bool is_regular_ = false;
+  std::uint64_t size_bytes_ = 0;
 };
 
 /// The entries of a folder, in no order. Unlike std::filesystem::directory_iterator, whose steps are noexcept in

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks facts about the tree: licence lines, file lengths, addresses or paths that must not be in it, the tests and limits that SECURITY.md
-names, and words.
+names, files that are opened for writing past core/file.hpp, and words.
 
     check_tree.py                 checks; exits with 1 if something is wrong
     check_tree.py --update        writes scripts/words_budget.txt: counts that went down, and folders that are new
@@ -114,6 +114,40 @@ def security_problems(text: str):
                     yield f"{SECURITY}: {name} has no {what} {wanted}"
 
 
+# How files are opened for writing without core/file.hpp. fopen's mode tells whether it writes.
+OWN_OPEN = {
+    (".cpp", ".hpp", ".h", ".c", ".ipp"): re.compile(
+        r"\b(?:std::)?w?(?:ofstream|fstream|filebuf)\b|\b(?:std::)?w?f(?:re)?open(?:64|_s)?\((?!.*,\s*\"r[bem]*\")|\bO_(?:CREAT|TMPFILE)\b|"
+        r"(?<![\w.>])(?:mk(?:d|o)?stemp|tmpfile|creat|avio_open2?)\(|\bcopy_file\(|\bCreateFile[AW2]?\(|\bim(?:write|encode)\(|\bVideoWriter\b"),
+    (".py",): re.compile(r"(?<![\w.])(?:io\.)?open\([^)\n]*[\"'][rbt]*[wax+][rbt+]*[\"']|\.write_(?:text|bytes)\(|\b(?:mkstemp|NamedTemporaryFile)\("),
+}
+# Tests, tools of developers and what only the build runs; and Python outside the package that users install.
+NO_PRODUCT = re.compile(r"(?:^|/)(?:tests|testing|programs|consumer)/|^compat/openvino/remote/|^(?:fuzz|bench|examples|findings|docs|scripts|models|cmake)/|_(?:test|bench)\.\w+$|"
+                        r"^(?!bindings/python/tenon/).*\.py$")
+
+
+def own_opens(path: pathlib.Path, text: str) -> int:
+    """The number of lines that open a file for writing by themselves; comments and include lines do not count."""
+    pattern = next((each for suffixes, each in OWN_OPEN.items() if path.suffix in suffixes), None)
+    if not pattern or NO_PRODUCT.search(path.as_posix()):
+        return 0
+    lines = (re.sub(r"//.*", "", line) for line in text.split("\n") if not re.match(r"\s*(?:#|///?|\*)", line))
+    return sum(1 for line in lines if pattern.search(line))
+
+
+def file_problems(opens: dict, text: str):
+    """Files that open outputs by themselves and stand not in SECURITY.md's list with their reason, and rows of it that have become wrong."""
+    rows = re.findall(r"^\| `([\w/.]+)` \| (\d+) \| (\S[^|]*)\|$", text.partition("## Files that are written otherwise")[2].partition("\n## ")[0], re.M)
+    known = {name: int(count) for name, count, _ in rows}
+    for name, count in sorted(opens.items()):
+        if count > known.get(name, 0):
+            yield (f"{name}: opens files for writing in {count} places, {known.get(name, 0)} may: use NewFile, NewFileStream or GrowingFile of "
+                   f"core/file.hpp, or give the reason in {SECURITY}, \"Files that are written otherwise\"")
+    for name, count in sorted(known.items()):
+        if pathlib.Path(name).exists() and opens.get(name, 0) < count:
+            yield f"{SECURITY}: {name} opens files for writing in {opens.get(name, 0)} places, not in {count}"
+
+
 def folder_of(path: pathlib.Path) -> str:
     return path.parts[0] if len(path.parts) > 1 else "."
 
@@ -155,6 +189,8 @@ def main() -> int:
     found = [problem for path in files for problem in problems(path)]
     found += over_budget(counts, budget())
     found += security_problems(SECURITY.read_text())
+    opens = {path.as_posix(): own_opens(path, path.read_text(errors="replace")) for path in files}
+    found += file_problems({name: count for name, count in opens.items() if count}, SECURITY.read_text())
     print("\n".join(found) if found else "licence lines, lengths, forbidden words and budgets of words: fine")
     return 1 if found else 0
 

@@ -71,6 +71,30 @@ class Budget(unittest.TestCase):
         self.assertEqual(check_tree.budget(), {"core": 1, "new": 1})
 
 
+class Opens(unittest.TestCase):
+    WRITES = {"core/a.cpp": ["std::ofstream out(path);", 'FILE* f = fopen(path, "w");', 'std::fopen(path, is_new ? "w" : "a")', "open(p, O_WRONLY | O_CREAT, 0600)",
+                             "mkstemp(name);", "avio_open(&pb, url, AVIO_FLAG_WRITE)", "std::fstream both(path);", "fs::copy_file(a, b);",
+                             "CreateFileW(path, access)", "cv::imwrite(path, mat);"],
+              "bindings/python/tenon/a.py": ['open(path, "w")', "with open(p, mode='ab') as f:", "Path(p).write_text(text)", "io.open(path, 'r+b')"]}
+    HARMLESS = {"core/a.cpp": ['fopen(path, "rb")', 'std::fopen("/proc/self/maps", "re")', "// std::ofstream", "#include <fstream>", "ifstream in(path);"],
+                "core/a_test.cpp": ["std::ofstream out(path);"], "fuzz/a/a.cpp": ["std::ofstream out(path);"],
+                "bindings/python/tenon/a.py": ['open(path, encoding="utf-8")', 'open(p, "rb")', 'tn.open("a.mp4", format="rgb24")'],
+                "models/a.py": ['open(path, "w")']}
+
+    def test_each_way_to_write_counts(self):
+        for names, count in ((self.WRITES, 1), (self.HARMLESS, 0)):
+            for name, lines in names.items():
+                for line in lines:
+                    self.assertEqual(check_tree.own_opens(pathlib.Path(name), line), count, line)
+
+    def test_only_what_is_listed_with_a_reason_may(self):
+        listed = "## Files that are written otherwise\n| file | places | why |\n|---|---|---|\n| `core/file.hpp` | 1 | it is the layer |\n## Next\n"
+        self.assertEqual(list(check_tree.file_problems({"core/file.hpp": 1}, listed)), [])
+        self.assertEqual(len(list(check_tree.file_problems({"core/file.hpp": 2}, listed))), 1)
+        self.assertEqual(len(list(check_tree.file_problems({"core/file.hpp": 1, "core/any.hpp": 1}, listed))), 1)
+        self.assertEqual(len(list(check_tree.file_problems({}, listed))), 1)
+
+
 class Security(unittest.TestCase):
     HEAD = "## What is promised\n| class | promise | test |\n|---|---|---|\n"
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled models: ports, properties, requests, export.
 #include <algorithm>
-#include <ostream>
 #include <sstream>
-#include <streambuf>
-#include <vector>
 
-#include <tenon/core/file.hpp>
+#include <tenon/core/file_stream.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>
 
 #include <tenon/bindings/c/internal/guard.hpp>
@@ -28,43 +25,10 @@ const char* name_of(const Kind& kind) {
   return kind.name().empty() ? "" : kind.name().data();
 }
 
-/// A stream into a NewFile.
-class NewFileBuffer final : public std::streambuf {
- public:
-  explicit NewFileBuffer(NewFile& file) : file_(file), room_(std::size_t{1} << 20) { empty(); }
-
- protected:
-  int_type overflow(int_type c) override {
-    sync();
-    if (!traits_type::eq_int_type(c, traits_type::eof())) sputc(traits_type::to_char_type(c));
-    return traits_type::not_eof(c);
-  }
-  std::streamsize xsputn(const char* data, std::streamsize size) override {
-    if (size < epptr() - pptr()) return std::streambuf::xsputn(data, size);
-    sync();
-    file_.write(data, static_cast<std::size_t>(size));
-    return size;
-  }
-  int sync() override {
-    file_.write(pbase(), static_cast<std::size_t>(pptr() - pbase()));
-    empty();
-    return 0;
-  }
-
- private:
-  void empty() { setp(room_.data(), room_.data() + room_.size()); }
-  NewFile& file_;
-  std::vector<char> room_;
-};
-
 /// To a file beside `path`, which then takes its place: whole or not at all, whichever threads and processes export to it.
 void export_to(CompiledModel& model, const std::string& path) {
-  NewFile file(path);
-  NewFileBuffer buffer(file);
-  std::ostream stream(&buffer);
-  stream.exceptions(std::ios::badbit);  // So that the file's own error is thrown on.
-  model.export_model(stream);
-  stream.flush();
+  NewFileStream file(path);
+  model.export_model(file);
   file.commit();
 }
 

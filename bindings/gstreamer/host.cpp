@@ -114,7 +114,7 @@ Texts Host::checked_settings() const {
 
 elements::AnyElement Host::make() const {
   const Texts texts = checked_settings();
-  const elements::Environment environment{name(), const_cast<Ledger*>(&ledger), {}, {}, branches()};
+  const elements::Environment environment{name(), const_cast<Ledger*>(&ledger), {}, used_files(), branches()};
   if (kind_.make) return kind_.make(texts, environment);
   return elements::make_element(kind_.element, kind_.translate ? kind_.translate(texts) : texts, environment);
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include <tenon/bindings/gstreamer/properties.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/used_files.hpp>
 #include <tenon/elements/registry.hpp>
 
 namespace tenon {
@@ -46,7 +48,9 @@ void post_error(GstElement* object, const std::exception& error, During during);
 class Host {
  public:
   Host(GstElement* object, const Kind& kind)
-      : ledger(&Ledger::process()), object_(object), kind_(kind), settings_(kind) {}
+      : ledger(&Ledger::process()), object_(object), kind_(kind), settings_(kind) {
+    make_known();
+  }
   virtual ~Host() = default;
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
@@ -58,6 +62,10 @@ class Host {
   const Kind& kind() const { return kind_; }
   /// What was set on this object. @thread any.
   Texts settings() const;
+  /// The host of an element of either plugin; null: it is no element of Tenon's. @thread any.
+  static Host* find(GstElement* element);
+  /// The files that it reads and writes as it is set now. @thread any. @errors as elements::element_files()
+  elements::ElementFiles files() const;
   /// The paths on which the stream comes. @thread any.
   virtual std::uint32_t branches() const { return 1; }
 
@@ -70,6 +78,9 @@ class Host {
   /// What was set, and what comes from other objects, for an element that starts. Tells once which of it has no effect.
   /// @errors kUnimplemented: a parameter that is refused.
   Texts checked_settings() const;
+  /// The files that the elements of the whole pipeline read, and Tenon's write, as far as they are set before this one starts.
+  /// @errors kInvalidArgument: this one would write over one that is read, or that another one of Tenon's writes; as files()
+  std::shared_ptr<UsedFiles> used_files() const;
   /// The name of the object.
   std::string name() const;
   /// Runs the element's code. An exception becomes an error message. @return False: it threw.
@@ -85,6 +96,7 @@ class Host {
   }
 
  private:
+  void make_known();
   GstElement* const object_;
   const Kind& kind_;
   mutable std::mutex mutex_;

@@ -37,6 +37,8 @@ struct Kind {
   std::function<elements::AnyElement(const Texts&, const elements::Environment&)> make = {};
   /// Adds what an object gets from others of its pipeline; empty: nothing.
   std::function<void(GstElement*, Texts&)> complete = {};
+  /// The files that an object reads and writes; empty: those of `element`, or without one all that its texts name are read.
+  std::function<elements::ElementFiles(const Texts&)> files = {};
   std::map<std::string, Shown> shown = {};  ///< By parameter.
   Texts without_effect = {};  ///< Parameters that are taken and change nothing, with the reason, which is told once.
   Texts refused = {};         ///< Parameters whose use is an error, with the reason.

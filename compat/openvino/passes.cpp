@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes, and the order in which they run.
 #include <algorithm>
-#include <fstream>
 #include <iomanip>
 #include <set>
 #include <sstream>
@@ -21,6 +20,7 @@
 #include <openvino/pass/manager.hpp>
 #include <openvino/pass/serialize.hpp>
 #include <openvino/pass/visualize_tree.hpp>
+#include <tenon/core/file_stream.hpp>
 #include <tenon/graph/attributes.hpp>
 #include <tenon/graph/passes/pass.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
@@ -414,7 +414,7 @@ bool VisualizeTree::run_on_model(const std::shared_ptr<Model>& model) {
   OPENVINO_ASSERT(model, "the model is null");
   std::filesystem::path path = file_;
   if (path.extension() != ".dot") path += ".dot";
-  std::ofstream out(path);
+  std::ostringstream out;
   const auto quoted = [](const std::string& text) {
     std::ostringstream result;
     result << std::quoted(text);
@@ -442,8 +442,11 @@ bool VisualizeTree::run_on_model(const std::shared_ptr<Model>& model) {
           << source.get_index() << "\"];\n";
   }
   out << "}\n";
-  out.close();
-  if (!out) OPENVINO_THROW("VisualizeTree cannot write ", path.string());
+  detail::guarded([&] {
+    tenon::NewFileStream file(path);
+    file << out.str();
+    file.commit();
+  });
   return false;
 }
 

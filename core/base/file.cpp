@@ -83,6 +83,18 @@ TENON_INLINE bool remove_if_abandoned(int folder, const std::filesystem::path& t
   return abandoned && platform::remove_in(folder, temporary);
 }
 
+/// Whether a path is one of the links that stand for open files: /dev/stdout, /dev/fd/3. Replacing it would take it from all programs.
+TENON_INLINE bool is_link_of_the_system(const std::filesystem::path& path) {
+  platform::FileStatus status;
+  if (platform::status_in(platform::kWorkingFolder, path, platform::Links::kRefuse, status) ||
+      status.type != platform::FileType::kUnknown)
+    return false;
+  std::error_code error;
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const std::string real = std::filesystem::canonical(folder, error).generic_string() + "/";
+  return real == "/dev/" || real.starts_with("/proc/");
+}
+
 }  // namespace detail
 
 TENON_INLINE RegularFile::RegularFile(const std::filesystem::path& path) {
@@ -120,6 +132,9 @@ TENON_INLINE int NewFile::folder() const noexcept { return folder_ ? folder_.get
 
 TENON_INLINE void NewFile::open_temporary(unsigned mode) {
   constexpr int kMaxAttempts = 100;
+  if (!folder_ && detail::is_link_of_the_system(place_))
+    throw Error(Code::kInvalidArgument, "cannot replace \"" + target_.string() +
+                                            "\": it leads to what a process has open, and is no file; name a file");
   for (int attempt = 0;; ++attempt) {
     temporary_ = place_;
     temporary_ += '.' + detail::unique_digits() + std::string(detail::kTemporary);
@@ -210,6 +225,23 @@ TENON_INLINE void NewFile::remove_abandoned(const std::filesystem::path& target)
         is_temporary(file))
       remove_if_abandoned(file);
   }
+}
+
+TENON_INLINE GrowingFile::GrowingFile(const std::filesystem::path& path, Place place, unsigned mode) {
+  if (const auto failure = platform::open_to_grow(path, mode, place == Place::kEnd, fd_))
+    detail::fail_file(path, failure);
+  platform::FileStatus status;
+  if (const auto failure = platform::status_of(fd_.get(), status)) detail::fail_file(path, failure);
+  is_regular_ = status.type == platform::FileType::kRegular;
+  size_bytes_ = is_regular_ ? status.size_bytes : 0;
+}
+
+TENON_INLINE bool GrowingFile::try_lock() const noexcept {
+  return platform::try_lock(fd_.get()) != platform::Lock::kHeldByAnother;
+}
+
+TENON_INLINE int GrowingFile::reset_to(std::uint64_t size) const noexcept {
+  return is_regular_ ? platform::shorten(fd_.get(), size).error : 0;
 }
 
 TENON_INLINE std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder,

@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
+#include <tenon/core/file_stream.hpp>
 #include <tenon/core/mapped_file.hpp>
 #include <tenon/core/platform/files.hpp>
 #include <tenon/core/testing/in_a_folder.hpp>
@@ -107,6 +108,52 @@ TEST_F(Files, AFileThatAppearsReplacesTheOneThatHasItsName) {
   EXPECT_THAT(error_of([&] { used.add_output(folder / "." / "target", "--out"); }, Code::kInvalidArgument),
               HasSubstr("they are one file"));
   used.add_output(folder / "other", "--out");
+}
+
+TEST_F(Files, AFileThatGrowsIsThereFromItsBeginning) {
+  const fs::path path = folder / "lines";
+  const auto add = [](const GrowingFile& file, const std::string& text) {
+    std::size_t written = 0;
+    EXPECT_FALSE(platform::write_at(file.fd(), text.data(), text.size(), file.size_bytes(), written));
+  };
+  {
+    const GrowingFile first(path, GrowingFile::Place::kAnywhere);
+    EXPECT_TRUE(first.is_regular());
+    EXPECT_EQ(first.size_bytes(), 0u);
+    add(first, "one\n");
+    EXPECT_EQ(text_of(path), "one\n");
+  }
+  {
+    const GrowingFile more(path, GrowingFile::Place::kEnd);
+    EXPECT_EQ(more.size_bytes(), 4u);
+    add(more, "two\n");
+    EXPECT_EQ(text_of(path), "one\ntwo\n");
+    // A line that was written in part is taken back.
+    EXPECT_EQ(more.reset_to(4), 0);
+  }
+  const GrowingFile again(path, GrowingFile::Place::kAnywhere), other(path, GrowingFile::Place::kAnywhere);
+  EXPECT_EQ(text_of(path), "one\n") << "opened, and not replaced";
+  EXPECT_TRUE(again.try_lock());
+  EXPECT_FALSE(other.try_lock());
+  EXPECT_EQ(again.reset_to(0), 0);
+  EXPECT_EQ(text_of(path), "");
+  EXPECT_THAT(error_of([&] { GrowingFile(folder / "none" / "lines", GrowingFile::Place::kEnd); }, Code::kNotFound),
+              HasSubstr("none"));
+}
+
+TEST_F(Files, AStreamIntoAFileAppearsWholeOrNotAtAll) {
+  const fs::path path = folder / "target";
+  {
+    NewFileStream broken(path);
+    broken << "half";
+  }
+  EXPECT_THAT(names(), ElementsAre());
+  NewFileStream stream(path);
+  const std::string large(std::size_t{3} << 20, 'x');
+  stream << "begin " << 7 << ' ' << large;
+  EXPECT_FALSE(fs::exists(path));
+  stream.commit();
+  EXPECT_EQ(text_of(path), "begin 7 " + large);
 }
 
 TEST_F(Files, AWriterThatIsStillAtWorkKeepsItsFile) {

@@ -64,6 +64,8 @@ TENON_API Failure trust_of(int fd, FileTrust& trust);
 TENON_API Failure open_file(int folder, const std::filesystem::path& name, Links links, UniqueFd& opened);
 /// Opens a file that is there for reading and writing; never blocks.
 TENON_API Failure open_to_write(const std::filesystem::path& path, UniqueFd& opened);
+/// Opens a file for writing, and makes it if there is none; never blocks, whatever its type. @param at_end  All writes go behind its end.
+TENON_API Failure open_to_grow(const std::filesystem::path& path, unsigned mode, bool at_end, UniqueFd& opened);
 /// Opens a folder, so that names in it can be looked up.
 TENON_API Failure open_folder(const std::filesystem::path& path, UniqueFd& opened);
 /// Makes a folder that only this user may use.
@@ -77,6 +79,8 @@ enum class Lock : std::uint8_t { kTaken, kHeldByAnother, kUnsupported };
 TENON_API Lock try_lock(int fd) noexcept;
 TENON_API Failure read_at(int fd, void* data, std::size_t size, std::uint64_t offset, std::size_t& count);
 TENON_API Failure write_at(int fd, const void* data, std::size_t size, std::uint64_t offset, std::size_t& count);
+/// Removes what a regular file has behind its first `size` bytes.
+TENON_API Failure shorten(int fd, std::uint64_t size) noexcept;
 /// Waits until the file is on the disk. File systems that cannot tell are no failure.
 TENON_API Failure synchronise(int fd);
 /// As synchronise(), for the folder in which the file `name` is; does what it can.

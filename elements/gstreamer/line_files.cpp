@@ -2,14 +2,13 @@
 #include <tenon/elements/gstreamer/internal/line_files.hpp>
 
 #include <algorithm>
-#include <memory>
-#include <string_view>
 #include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/elements/read_files.hpp>
 #include <tenon/frameworks/gstreamer/gst.hpp>
 #include <tenon/frameworks/gstreamer/launch.hpp>
+#include <tenon/frameworks/gstreamer/named_files.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -19,77 +18,12 @@ namespace {
 
 namespace gs = tenon::gstreamer;
 
-struct FreeGlib {
-  void operator()(void* memory) const { g_free(memory); }
-};
-
-bool is_sink(GstElement* element) {
-  if (GST_OBJECT_FLAG_IS_SET(element, GST_ELEMENT_FLAG_SINK)) return true;
-  const char* kind = gst_element_class_get_metadata(GST_ELEMENT_GET_CLASS(element), GST_ELEMENT_METADATA_KLASS);
-  return kind && std::string_view(kind).find("Sink") != std::string_view::npos;
-}
-
-/// Whether a property of that name tells where multiplexers and encoders keep notes.
-bool is_note(std::string_view property) {
-  constexpr std::string_view kNotes[] = {"moov-recovery-file", "faststart-file", "multipass-cache-file"};
-  return std::ranges::count(kNotes, property) != 0;
-}
-
-/// Whether a property of that name tells where an element writes.
-bool is_written(std::string_view property, bool is_of_sink) {
-  if (is_note(property)) return true;
-  return is_of_sink && (property.ends_with("location") || property.ends_with("filename") || property == "path");
-}
-
-/// The path of a file: URI; other texts as they are; empty for URLs of other kinds.
-std::string path_of(const std::string& text) {
-  if (text.find("://") == std::string::npos) return text;
-  const std::unique_ptr<char, FreeGlib> path(g_filename_from_uri(text.c_str(), nullptr, nullptr));
-  return path ? path.get() : "";
-}
-
-/// The texts of a property that is a text or an array of texts, as `uris` of uriplaylistbin is.
-std::vector<std::string> texts_of(const GValue& value) {
-  std::vector<std::string> texts;
-  if (G_VALUE_HOLDS_STRING(&value)) {
-    if (const char* text = g_value_get_string(&value)) texts.push_back(text);
-  } else if (G_VALUE_HOLDS(&value, G_TYPE_STRV)) {
-    const auto* list = static_cast<const char* const*>(g_value_get_boxed(&value));
-    for (; list && *list; ++list) texts.push_back(*list);
-  } else if (G_VALUE_TYPE(&value) == GST_TYPE_ARRAY) {
-    for (guint i = 0; i < gst_value_array_get_size(&value); ++i) {
-      const std::vector<std::string> inner = texts_of(*gst_value_array_get_value(&value, i));
-      texts.insert(texts.end(), inner.begin(), inner.end());
-    }
-  }
-  return texts;
-}
-
 void add(GstElement* element, ElementFiles& files) {
-  const bool is_of_sink = is_sink(element);
-  guint count = 0;
-  const std::unique_ptr<GParamSpec*, FreeGlib> all(g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count));
-  for (guint i = 0; i < count; ++i) {
-    GParamSpec* property = all.get()[i];
-    const std::string_view name = property->name;
-    const bool has_texts = property->value_type == G_TYPE_STRING || property->value_type == G_TYPE_STRV ||
-                           property->value_type == GST_TYPE_ARRAY;
-    if (!has_texts || (property->flags & G_PARAM_READABLE) == 0 || name == "name") continue;
-    GValue value = G_VALUE_INIT;
-    g_value_init(&value, property->value_type);
-    g_object_get_property(G_OBJECT(element), property->name, &value);
-    // The notes are used in a mode that is not the default.
-    const bool is_unused = is_note(name) && g_param_value_defaults(property, &value);
-    const std::vector<std::string> texts = is_unused ? std::vector<std::string>() : texts_of(value);
-    g_value_unset(&value);
-    for (const std::string& text : texts) {
-      const std::string path = path_of(text);
-      if (path.empty()) continue;
-      std::vector<std::string>& list = is_written(name, is_of_sink) ? files.written : files.read;
-      const std::vector<std::string> found = &list == &files.read ? files_read_for(path) : numbered_files(path);
-      list.insert(list.end(), found.begin(), found.end());
-      if (&list == &files.written) list.push_back(path);
-    }
+  for (const gs::NamedFile& named : gs::named_files(element)) {
+    std::vector<std::string>& list = named.is_written ? files.written : files.read;
+    const std::vector<std::string> found = named.is_written ? numbered_files(named.path) : files_read_for(named.path);
+    list.insert(list.end(), found.begin(), found.end());
+    if (named.is_written) list.push_back(named.path);
   }
 }
 

@@ -2,10 +2,8 @@
 // Writes by write(2), and checks whether the other end still reads.
 #include <tenon/elements/publish/line_file.hpp>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,23 +59,26 @@ std::string reason_of(int error) {
 }  // namespace
 
 LineFile::LineFile(std::string path, bool append) : path_(std::move(path)) {
-  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (append ? O_APPEND : 0);
-  fd_ = UniqueFd(path_ == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path_.c_str(), mode, 0666));
-  if (fd_.get() < 0) {
-    const int error = errno;
-    throw Error(platform::code_of(error), "json: \"" + path_ + "\" cannot be written: " + reason_of(error), "open",
-                error);
+  if (path_ == "-") {
+    standard_output_ = UniqueFd::duplicate(STDOUT_FILENO);
+    return;
   }
-  struct stat state {};
-  is_regular_ = path_ != "-" && ::fstat(fd_.get(), &state) == 0 && S_ISREG(state.st_mode);
-  size_ = is_regular_ ? state.st_size : 0;
+  try {
+    file_.emplace(path_, append ? GrowingFile::Place::kEnd : GrowingFile::Place::kAnywhere);
+  } catch (const Error& error) {
+    const auto reason = static_cast<int>(error.native_code());
+    throw Error(platform::code_of(reason), "json: \"" + path_ + "\" cannot be written: " + reason_of(reason),
+                error.native_api(), reason);
+  }
+  is_regular_ = file_->is_regular();
+  size_ = static_cast<std::int64_t>(file_->size_bytes());
   replaces_ = is_regular_ && !append;
 }
 
 void LineFile::begin() {
   if (!std::exchange(replaces_, false)) return;
   size_ = 0;
-  if (::ftruncate(fd_.get(), 0) != 0) fail(errno);
+  if (const int error = file_->reset_to(0)) fail(error);
 }
 
 void LineFile::write(std::string_view line) {
@@ -89,7 +90,7 @@ void LineFile::write(std::string_view line) {
     // A pipe that is ready takes at least PIPE_BUF bytes without waiting.
     const std::size_t max_bytes = is_regular_ ? buffer_.size() : std::min<std::size_t>(buffer_.size() - done, PIPE_BUF);
     if (!is_regular_) wait_for_room();
-    const ssize_t written = ::write(fd_.get(), buffer_.data() + done, std::min(max_bytes, buffer_.size() - done));
+    const ssize_t written = ::write(fd(), buffer_.data() + done, std::min(max_bytes, buffer_.size() - done));
     if (written < 0 && errno != EINTR && errno != EAGAIN) fail(errno);
     if (written > 0) done += static_cast<std::size_t>(written);
   }
@@ -99,7 +100,7 @@ void LineFile::write(std::string_view line) {
 void LineFile::wait_for_room() const {
   const Deadline end = Clock::now() + kPatience;
   for (;;) {
-    pollfd state{fd_.get(), POLLOUT, 0};
+    pollfd state{fd(), POLLOUT, 0};
     if (::poll(&state, 1, 100) > 0) return;  // There is room, or an error that write() reports.
     if (is_interrupted_)
       throw Error(Code::kCancelled, "json: \"" + path_ + "\": interrupted while its reader was busy");
@@ -112,7 +113,8 @@ void LineFile::wait_for_room() const {
 
 void LineFile::fail(int error) {
   std::string rest;
-  if (is_regular_ && ::ftruncate(fd_.get(), size_) == 0) rest = "; it ends with the last whole line";
+  if (is_regular_ && file_->reset_to(static_cast<std::uint64_t>(size_)) == 0)
+    rest = "; it ends with the last whole line";
   throw Error(platform::code_of(error), "json: writing to \"" + path_ + "\": " + reason_of(error) + rest, "write",
               error);
 }

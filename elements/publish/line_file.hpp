@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <tenon/core/fd.hpp>
+#include <tenon/core/file.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -36,8 +38,11 @@ class LineFile {
   void wait_for_room() const;
   [[noreturn]] void fail(int error);
 
+  int fd() const { return file_ ? file_->fd() : standard_output_.get(); }
+
   const std::string path_;
-  UniqueFd fd_;
+  std::optional<GrowingFile> file_;
+  UniqueFd standard_output_;
   bool is_regular_ = false, replaces_ = false;
   std::int64_t size_ = 0;  ///< The size of the whole lines, in bytes.
   std::string buffer_;

@@ -13,5 +13,6 @@
 #include <tenon/frameworks/gstreamer/launch.cpp>
 #include <tenon/frameworks/gstreamer/metadata.cpp>
 #include <tenon/frameworks/gstreamer/metadata_reader.cpp>
+#include <tenon/frameworks/gstreamer/named_files.cpp>
 #include <tenon/frameworks/gstreamer/orientation.cpp>
 #include <tenon/frameworks/gstreamer/pool.cpp>

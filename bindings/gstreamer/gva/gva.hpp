@@ -49,6 +49,9 @@ elements::AnyElement make_regions(const Texts& given, const elements::Environmen
 elements::AnyElement make_analytics(const Texts& given, const elements::Environment& environment);
 /// @}
 
+/// The files of gvametapublish.
+elements::ElementFiles files_of_meta_publish(const Texts& given);
+
 /// @name GTypes of elements that work on buffers of any caps. @{
 GType meta_convert_type(Kind& kind);
 GType meta_publish_type(Kind& kind);

@@ -41,6 +41,7 @@ class InPlace : public Host {
  private:
   bool do_start() {
     return guarded(During::kStart, [&] {
+      used_files();
       start({"element '" + name() + "' (" + kind().description.name + ")", kind().description.parameters,
              checked_settings()});
     });

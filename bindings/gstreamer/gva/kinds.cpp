@@ -208,6 +208,7 @@ struct Behind {
   elements::AnyElement (*make)(const Texts&, const elements::Environment&) = nullptr;
   std::vector<std::string> needs = {};  ///< Elements of the registry that `make` uses.
   bool has_instances = false;
+  elements::ElementFiles (*files)(const Texts&) = nullptr;
 };
 
 std::map<std::string, Behind> all_behind() {
@@ -239,6 +240,7 @@ std::map<std::string, Behind> all_behind() {
   all["gvaattachroi"].make = &make_regions;
   all["gvaanalytics"].make = &make_analytics;
   all["gvametaconvert"] = all["gvametapublish"] = all["gvafpscounter"] = {};
+  all["gvametapublish"].files = &files_of_meta_publish;
   all["gvastreammux"] = all["gvastreamdemux"] = {};
   return all;
 }
@@ -264,6 +266,7 @@ Kind kind_of(const Documented& documented, const Behind& behind, const std::vect
       return translate(name, given);
     };
   if (behind.make) kind.make = behind.make;
+  if (behind.files) kind.files = behind.files;
   if (behind.has_instances) kind.complete = &share_instance;
   return kind;
 }

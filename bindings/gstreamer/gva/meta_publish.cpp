@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // gvametapublish: writes the JSON that gvametaconvert attached to a file, or sends it to a broker.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -14,6 +11,8 @@
 #include <tenon/bindings/gstreamer/gva/gva.hpp>
 #include <tenon/bindings/gstreamer/gva/in_place.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
+#include <tenon/core/platform/files.hpp>
 #include <tenon/elements/publisher.hpp>
 #include <tenon/elements/registry.hpp>
 
@@ -37,57 +36,10 @@ class Target {
   virtual void interrupt() noexcept {}
 };
 
-/// A file, a named pipe or standard output; an array of JSON, or lines.
-class FileTarget final : public Target {
+/// One of the elements json, mqtt and kafka.
+class SinkTarget final : public Target {
  public:
-  FileTarget(std::string owner, std::string path, bool is_array)
-      : owner_(std::move(owner)), path_(std::move(path)), is_array_(is_array), is_stdout_(path_ == "stdout") {
-    if (path_.empty()) throw Error(Code::kInvalidArgument, owner_ + ": file-path is empty");
-    // Lines of an earlier run stay, as there; an array is one document.
-    if (!is_stdout_) file_.reset(std::fopen(path_.c_str(), is_array_ ? "w" : "a"));
-    if (!is_stdout_ && !file_)
-      throw Error(Code::kNotFound, owner_ + ": \"" + path_ + "\" cannot be written: " + std::strerror(errno), "fopen",
-                  errno);
-    if (is_array_) put("[");
-  }
-  ~FileTarget() override = default;
-
-  void write(const std::string& text) override {
-    if (is_array_ && has_text_) put(",\n");
-    put(text);
-    if (!is_array_) put("\n");
-    has_text_ = true;
-    drain();
-  }
-  void drain() override { check(std::fflush(file())); }
-  void finish() override {
-    put(is_array_ ? "]\n" : "");
-    drain();
-    if (file_) check(std::fclose(file_.release()));
-  }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::FILE* file() const { return is_stdout_ ? stdout : file_.get(); }
-  void put(const std::string& text) { check(std::fputs(text.c_str(), file()) < 0 ? EOF : 0); }
-  void check(int result) const {
-    if (result == EOF)
-      throw Error(errno == ENOSPC ? Code::kResourceExhausted : Code::kUnavailable,
-                  owner_ + ": \"" + path_ + "\" cannot be written: " + std::strerror(errno), "fputs", errno);
-  }
-
-  const std::string owner_, path_;
-  const bool is_array_, is_stdout_;
-  bool has_text_ = false;
-  std::unique_ptr<std::FILE, Close> file_;
-};
-
-/// One of the elements mqtt and kafka.
-class BrokerTarget final : public Target {
- public:
-  BrokerTarget(const std::string& element, const Texts& parameters, const elements::Environment& environment)
+  SinkTarget(const std::string& element, const Texts& parameters, const elements::Environment& environment)
       : sink_(std::get<std::unique_ptr<elements::Sink>>(elements::make_element(element, parameters, environment))),
         publisher_(dynamic_cast<elements::Publisher*>(sink_.get())) {
     if (!publisher_) throw Error(Code::kInternal, "the element " + element + " is no publisher");
@@ -102,6 +54,60 @@ class BrokerTarget final : public Target {
   std::unique_ptr<elements::Sink> sink_;
   elements::Publisher* const publisher_;
 };
+
+/// A file that appears when it is complete.
+class DocumentTarget final : public Target {
+ public:
+  explicit DocumentTarget(const std::string& path) : file_(path, 0666, Durability::kProcess) {}
+  void write(const std::string& text) override { file_.write((text + "\n").data(), text.size() + 1); }
+  void drain() override {}
+  void finish() override { file_.commit(); }
+
+ private:
+  NewFile file_;
+};
+
+/// Makes one array of the texts.
+class ArrayTarget final : public Target {
+ public:
+  explicit ArrayTarget(std::unique_ptr<Target> target) : target_(std::move(target)) {}
+  void write(const std::string& text) override { target_->write((std::exchange(has_text_, true) ? "," : "[") + text); }
+  void drain() override { target_->drain(); }
+  void finish() override {
+    target_->write(has_text_ ? "]" : "[]");
+    target_->finish();
+  }
+  void interrupt() noexcept override { target_->interrupt(); }
+
+ private:
+  const std::unique_ptr<Target> target_;
+  bool has_text_ = false;
+};
+
+/// Whether the name is, or will be, that of a file, which can be replaced as a whole.
+bool names_a_file(const std::string& path) {
+  if (path == "stdout" || path.starts_with("/dev/") || path.starts_with("/proc/")) return false;
+  platform::FileStatus status;
+  return platform::status_of(path, status) || status.type == platform::FileType::kRegular;
+}
+
+std::unique_ptr<Target> file_target(const elements::Parameters& given, const elements::Environment& environment) {
+  const std::string& path = given.text("file-path");
+  if (path.empty()) throw Error(Code::kInvalidArgument, given.owner() + ": file-path is empty");
+  const bool is_array = given.text("file-format") == "json";
+  if (is_array && names_a_file(path)) {
+    try {
+      return std::make_unique<ArrayTarget>(std::make_unique<DocumentTarget>(path));
+    } catch (const Error& error) {
+      throw Error(error.code(), given.owner() + ": \"" + path + "\" cannot be written: " + error.what());
+    }
+  }
+  // Lines of an earlier run stay, as there.
+  const Texts made{{"path", path == "stdout" ? "-" : path}, {"append", is_array ? "false" : "true"}};
+  auto lines = std::make_unique<SinkTarget>("json", made, environment);
+  if (!is_array) return lines;
+  return std::make_unique<ArrayTarget>(std::move(lines));
+}
 
 /// The parameters of the element mqtt in the file of mqtt-config, over those that properties set.
 void read_config(const std::string& path, const std::string& owner, Texts& given, Texts& made) {
@@ -147,8 +153,7 @@ void put_address(const std::string& address, Texts& made) {
 
 std::unique_ptr<Target> target_of(const elements::Parameters& given, const elements::Environment& environment) {
   const std::string& method = given.text("method");
-  if (method == "file")
-    return std::make_unique<FileTarget>(given.owner(), given.text("file-path"), given.text("file-format") == "json");
+  if (method == "file") return file_target(given, environment);
   Texts own{{"address", given.text("address")},
             {"topic", given.text("topic")},
             {"mqtt-client-id", given.text("mqtt-client-id")}};
@@ -160,11 +165,11 @@ std::unique_ptr<Target> target_of(const elements::Parameters& given, const eleme
   made["topic"] = own["topic"];
   if (method == "kafka") {
     if (!own["address"].empty()) made["brokers"] = own["address"];
-    return std::make_unique<BrokerTarget>("kafka", made, environment);
+    return std::make_unique<SinkTarget>("kafka", made, environment);
   }
   if (!own["address"].empty()) put_address(own["address"], made);
   if (!own["mqtt-client-id"].empty()) made["client_id"] = own["mqtt-client-id"];
-  return std::make_unique<BrokerTarget>("mqtt", made, environment);
+  return std::make_unique<SinkTarget>("mqtt", made, environment);
 }
 
 class MetaPublish final : public InPlace {
@@ -191,6 +196,19 @@ class MetaPublish final : public InPlace {
 };
 
 }  // namespace
+
+elements::ElementFiles files_of_meta_publish(const Texts& given) {
+  const auto value_of = [&](const char* name, const char* otherwise) {
+    const auto found = given.find(name);
+    return found == given.end() || found->second.empty() ? std::string(otherwise) : found->second;
+  };
+  elements::ElementFiles files;
+  const std::string path = value_of("file-path", "stdout"), config = value_of("mqtt-config", "");
+  if (value_of("method", "file") == "file" && path != "stdout") files.written = {path};
+  files.appends = value_of("file-format", "json") == "json-lines";
+  if (!config.empty()) files.read = {config};
+  return files;
+}
 
 GType meta_publish_type(Kind& kind) {
   return register_type<MetaPublish, GstBaseTransform, GstBaseTransformClass>(GST_TYPE_BASE_TRANSFORM, kind);

@@ -4,9 +4,11 @@
 original's linker name, and compiles and runs a model."""
 import ctypes
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 MODEL = b"""<?xml version="1.0"?><net name="m" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,4" element_type="f32"/><output><port id="0" precision="FP32" names="x">
@@ -45,6 +47,14 @@ def main():
     call("ov_tensor_data", tensor, ctypes.byref(data))
     result = ctypes.cast(data, ctypes.POINTER(ctypes.c_float))[:4]
     assert result == [0, 2, 0, 4], result
+    with tempfile.TemporaryDirectory() as folder:  # An export takes the place of a link instead of following it.
+        precious, blob = pathlib.Path(folder) / "precious", pathlib.Path(folder) / "model.blob"
+        precious.write_text("mine")
+        blob.symlink_to(precious)
+        call("ov_compiled_model_export_model", compiled, str(blob).encode())
+        assert precious.read_text() == "mine" and not blob.is_symlink() and blob.stat().st_size > 100, os.listdir(folder)
+        assert library.ov_compiled_model_export_model(compiled, f"{folder}/none/model.blob".encode()) == -1
+        assert sorted(os.listdir(folder)) == ["model.blob", "precious"], os.listdir(folder)
     for name, handle in (("tensor", tensor), ("infer_request", request), ("compiled_model", compiled), ("model", model), ("core", core)):
         getattr(library, f"ov_{name}_free")(handle)
     print(f"{len(all_names)} names, {result}")

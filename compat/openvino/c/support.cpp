@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <istream>
 #include <memory>
 #include <mutex>
@@ -19,6 +18,8 @@
 #include <string_view>
 
 #include <openvino/runtime/exception.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/file_stream.hpp>
 
 namespace ov_c {
 
@@ -477,12 +478,12 @@ ov::CompiledModel import_model(ov::Core& core, const char* content, std::size_t 
   std::istream stream(&bytes);
   return core.import_model(stream, std::string(device));
 }
-void export_model(ov::CompiledModel& model, const char* path) {
-  std::ofstream file(path, std::ios::binary);
-  OPENVINO_ASSERT(file, "the file ", path, " cannot be written");
+void export_model(ov::CompiledModel& model, const char* path) try {
+  tenon::NewFileStream file(path);
   model.export_model(file);
-  file.close();
-  OPENVINO_ASSERT(file, "the file ", path, " was not written whole");
+  file.commit();
+} catch (const tenon::Error& error) {
+  OPENVINO_THROW("the file ", path, " was not written: ", error.what());
 }
 void set_callback(ov::InferRequest& request, const ov_callback_t* callback) {
   request.set_callback([callback](std::exception_ptr) {

@@ -112,6 +112,23 @@ TEST_F(PosixFiles, ANewFileIsOnTheDiskBeforeItHasItsName) {
   EXPECT_THAT(synchronised, ElementsAre());
 }
 
+/// /dev/stdout is a link that root may replace: then no program has a standard output any more.
+TEST_F(PosixFiles, ANewFileTakesThePlaceOfNoLinkOfTheSystem) {
+  for (const char* name : {"/dev/stdout", "/dev/fd/1", "/proc/self/exe"}) {
+    if (!fs::is_symlink(name)) continue;
+    EXPECT_THAT(error_of([&] { const NewFile file{fs::path(name)}; }, Code::kInvalidArgument), HasSubstr("has open"));
+    EXPECT_TRUE(fs::is_symlink(name));
+  }
+}
+
+TEST_F(PosixFiles, AFileThatGrowsIsNoWaitForAReader) {
+  const fs::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(error_of([&] { GrowingFile(pipe, GrowingFile::Place::kEnd); }, Code::kUnavailable), HasSubstr("pipe"));
+  const UniqueFd reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
+  EXPECT_FALSE(GrowingFile(pipe, GrowingFile::Place::kEnd).is_regular());
+}
+
 TEST_F(PosixFiles, ANewFileStaysInTheFolderThatWasOpened) {
   fs::create_directory(folder / "before");
   const UniqueFd opened(::open((folder / "before").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -130,6 +130,11 @@ TENON_INLINE Failure open_to_write(const std::filesystem::path& path, UniqueFd& 
   opened.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   return opened ? Failure{} : detail::failed("open");
 }
+TENON_INLINE Failure open_to_grow(const std::filesystem::path& path, unsigned mode, bool at_end, UniqueFd& opened) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (at_end ? O_APPEND : 0);
+  opened.reset(::open(path.c_str(), flags, static_cast<mode_t>(mode)));
+  return opened ? Failure{} : detail::failed("open");
+}
 TENON_INLINE Failure open_folder(const std::filesystem::path& path, UniqueFd& opened) {
   opened.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return opened ? Failure{} : detail::failed("open");
@@ -165,6 +170,9 @@ TENON_INLINE Failure write_at(int fd, const void* data, std::size_t size, std::u
     count = static_cast<std::size_t>(written);
     return {};
   }
+}
+TENON_INLINE Failure shorten(int fd, std::uint64_t size) noexcept {
+  return ::ftruncate(fd, static_cast<off_t>(size)) == 0 ? Failure{} : detail::failed("ftruncate");
 }
 TENON_INLINE Failure synchronise(int fd) {
   while (::fsync(fd) != 0) {

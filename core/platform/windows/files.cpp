@@ -318,6 +318,11 @@ TENON_INLINE Failure open_to_write(const std::filesystem::path& path, UniqueFd& 
   detail::Opened file(detail::open(path.native(), GENERIC_READ | GENERIC_WRITE, 0));
   return detail::to_descriptor(file, _O_RDWR, opened);
 }
+TENON_INLINE Failure open_to_grow(const std::filesystem::path& path, unsigned /*mode*/, bool at_end, UniqueFd& opened) {
+  detail::Opened file(::CreateFileW(path.c_str(), GENERIC_READ | GENERIC_WRITE, detail::kShareAll, nullptr, OPEN_ALWAYS,
+                                    FILE_ATTRIBUTE_NORMAL, nullptr));
+  return detail::to_descriptor(file, _O_RDWR | (at_end ? _O_APPEND : 0), opened);
+}
 TENON_INLINE Failure open_folder(const std::filesystem::path& path, UniqueFd& opened) {
   if (path.empty()) return {"CreateFileW", ERROR_PATH_NOT_FOUND};
   detail::Opened folder(detail::open(path.native(), GENERIC_READ, FILE_FLAG_BACKUP_SEMANTICS));
@@ -373,6 +378,13 @@ TENON_INLINE Failure write_at(int fd, const void* data, std::size_t size, std::u
     return detail::failed("WriteFile");
   count = written;
   return {};
+}
+TENON_INLINE Failure shorten(int fd, std::uint64_t size) noexcept {
+  FILE_END_OF_FILE_INFO end{};
+  end.EndOfFile.QuadPart = static_cast<LONGLONG>(size);
+  return ::SetFileInformationByHandle(detail::handle_of(fd), FileEndOfFileInfo, &end, sizeof end)
+             ? Failure{}
+             : detail::failed("SetFileInformationByHandle");
 }
 TENON_INLINE Failure synchronise(int fd) {
   return ::FlushFileBuffers(detail::handle_of(fd)) ? Failure{} : detail::failed("FlushFileBuffers");

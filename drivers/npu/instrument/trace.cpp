@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace's output: one write per event.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
@@ -14,7 +11,9 @@
 #include <new>
 #include <string>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
+#include <tenon/core/file.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/drivers/npu/instrument/trace.hpp>
 #include <tenon/drivers/npu/objects/object.hpp>
@@ -56,23 +55,22 @@ std::string expanded(std::string path) {
   return path;
 }
 
-/// A file that no other process traces into, emptied. @return none: said why.
-UniqueFd open_file(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
-  if (!fd) {
-    say(path, std::strerror(errno));
-    return fd;
-  }
-  struct stat status {};
+/// A file that no other process traces into, emptied. It grows under its name, so that the trace of a process that is killed is there.
+/// @return none: said why.
+UniqueFd open_file(const std::string& path) try {
+  GrowingFile file(path, GrowingFile::Place::kAnywhere, 0644);
   const char* wrong = nullptr;
-  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode))
+  if (!file.is_regular())
     wrong = "is no file; nothing is traced";
-  else if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+  else if (!file.try_lock())
     wrong = "another process is tracing into it; write %p into the name, which becomes the process's number";
-  else if (::ftruncate(fd.get(), 0) != 0)
-    wrong = std::strerror(errno);
-  if (!wrong) return fd;
+  else if (const int error = file.reset_to(0))
+    wrong = std::strerror(error);
+  if (!wrong) return UniqueFd(file.release());
   say(path, wrong);
+  return UniqueFd();
+} catch (const Error& error) {
+  say(path, std::strerror(static_cast<int>(error.native_code())));
   return UniqueFd();
 }
 

@@ -3,8 +3,8 @@
 #include <tenon/tools/tenon/show/models/graph_dot.hpp>
 
 #include <cstdlib>
-#include <fstream>
 #include <map>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -16,6 +16,8 @@
 
 #include <fmt/core.h>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 #include <tenon/graph/exec_model_info.hpp>
 
 #include <tenon/tools/tenon/show/models/executed_steps.hpp>
@@ -157,8 +159,18 @@ bool can_draw() {
     std::string folder = (std::filesystem::temp_directory_path(ignored) / "tenon_dot_XXXXXX").string();
     if (!::mkdtemp(folder.data())) return false;
     const std::string base = folder + "/try";
-    std::ofstream(base + ".dot") << "digraph { a -> b; }\n";
-    const bool drew = draw(base + ".dot", base + ".svg", std::chrono::seconds(30)) &&
+    constexpr std::string_view kTry = "digraph { a -> b; }\n";
+    const bool wrote = [&] {
+      try {
+        NewFile file(base + ".dot", 0600, Durability::kProcess);
+        file.write(kTry.data(), kTry.size());
+        file.commit();
+        return true;
+      } catch (const Error&) {
+        return false;  // What cannot be written cannot be drawn.
+      }
+    }();
+    const bool drew = wrote && draw(base + ".dot", base + ".svg", std::chrono::seconds(30)) &&
                       std::filesystem::file_size(base + ".svg", ignored) > 0 && !ignored;
     std::filesystem::remove_all(folder, ignored);
     return drew;

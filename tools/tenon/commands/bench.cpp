@@ -216,7 +216,9 @@ void bench(const BenchOptions& options) {
 }
 
 void add_streams_options(CLI::App& command, BenchStreamsOptions& options) {
-  command.add_option("file", options.file, "With --streams: a pipeline file")->check(CLI::ExistingFile);
+  command.add_option("file", options.file, "With --streams: a pipeline file")
+      ->type_name(kPipelineFile)
+      ->check(CLI::ExistingFile);
   command.add_flag("--streams", options.counts, "Find how many streams of the pipeline run in real time");
   command
       .add_option_function<double>(
@@ -236,7 +238,9 @@ void add_streams_options(CLI::App& command, BenchStreamsOptions& options) {
   command.add_option("--max-streams", options.streams.most, "With --streams: try no more than these")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_option("--report", options.report, "With --streams: write a page with a plot");
+  command.add_option("--report", options.report, "With --streams: write a page with a plot")
+      ->type_name(kOutputFile)
+      ->needs("--streams");
 }
 
 }  // namespace
@@ -248,7 +252,7 @@ void add_bench(CLI::App& app) {
                                      "of a pipeline run in real time");
   auto options = std::make_shared<BenchOptions>();
   auto streams = std::make_shared<BenchStreamsOptions>();
-  command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR");
+  command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->type_name(kModelFile);
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   command->add_option("--seconds", options->seconds, "How long to measure; with --streams, each number of them")
       ->check(reals_between(0.1, 3600.0))
@@ -269,7 +273,8 @@ void add_bench(CLI::App& app) {
   add_setting_option(*command, options->model_options);
   command->add_flag("--profile", options->profile,
                     "Run again with each kernel measured: time, GB/s, GFLOP/s, share of the device's roof");
-  command->add_option("--trace", options->trace, "Write some inferences as a Chrome trace: requests and nodes");
+  command->add_option("--trace", options->trace, "Write some inferences as a Chrome trace: requests and nodes")
+      ->type_name(kOutputFile);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "\nLatency is from the start of a request to its end, including the wait for a stream: with many requests in\n"

@@ -25,6 +25,7 @@ void bench_streams(const BenchStreamsOptions& options) {
   OutputFile page(options.report, "--report", files);
   elements::PipelineSpec spec = named(read_pipeline(options.file));
   for (const std::string& setting : options.settings) apply_setting(spec, setting);
+  add_files(files, elements::plan_pipeline(spec));
   for (const elements::NodeSpec& node : spec.nodes)
     if (const auto device = node.parameters.find("device"); device != node.parameters.end())
       stand_in_for_npu(device->second);

@@ -16,6 +16,7 @@
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
@@ -66,7 +67,9 @@ struct CacheOptions {
 
 CLI::App* add(CLI::App& parent, const char* name, const char* what, const std::shared_ptr<CacheOptions>& options) {
   auto* command = parent.add_subcommand(name, what);
-  command->add_option("folder", options->folder, "The folder that is given to programs as CACHE_DIR")->required();
+  command->add_option("folder", options->folder, "The folder that is given to programs as CACHE_DIR")
+      ->type_name(kFolder)
+      ->required();
   command->add_flag("--json", options->json, "Print JSON");
   return command;
 }

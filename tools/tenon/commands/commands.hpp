@@ -28,6 +28,9 @@ void add_query(CLI::App& app);
 void add_compile(CLI::App& app);
 void add_convert(CLI::App& app);
 
+/// All of them.
+void add_commands(CLI::App& app);
+
 /// Parses and runs. Returns 0, or a non-zero exit status after one short message on stderr. Never throws.
 int main(int argc, const char* const* argv);
 

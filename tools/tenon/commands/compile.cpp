@@ -16,6 +16,7 @@
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/show/models/executed_steps.hpp>
 #include <tenon/tools/tenon/show/models/npu_times.hpp>
@@ -150,19 +151,25 @@ void add_compile(CLI::App& app) {
   auto* command = app.add_subcommand(
       "compile", "Compile a model for a device, show what each pass did, and write the result to a file");
   auto options = std::make_shared<CompileOptions>();
-  command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
+  command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")
+      ->type_name(kModelFile)
+      ->required();
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
-  command->add_option("-o,--output", options->output, "Write the compiled model, for import_model");
-  command->add_option(
-      "--dump-graph", options->dump,
-      "Folder for the graph after each pass and for the steps that the device executes, as DOT and, if Graphviz is "
-      "installed, as SVG");
+  command->add_option("-o,--output", options->output, "Write the compiled model, for import_model")
+      ->type_name(kOutputFile);
+  command
+      ->add_option(
+          "--dump-graph", options->dump,
+          "Folder for the graph after each pass and for the steps that the device executes, as DOT and, if Graphviz is "
+          "installed, as SVG")
+      ->type_name(kOutputFolder);
   command
       ->add_option("--estimate", options->platform,
                    "Estimate the time and the memory traffic of each layer on an NPU: 3720, 4000 or 5010, or 4000:2 "
                    "for two tiles")
       ->check([](const std::string& text) { return std::string(text.empty() ? "a platform is missing" : ""); });
-  command->add_option("--report", options->report, "Write the estimate as an HTML page with a plot");
+  command->add_option("--report", options->report, "Write the estimate as an HTML page with a plot")
+      ->type_name(kOutputFile);
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
   command->add_flag("--json", options->json, "Print JSON");

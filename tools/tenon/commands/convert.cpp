@@ -14,6 +14,7 @@
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/show/models/stage.hpp>
 #include <tenon/tools/tenon/show/text/progress.hpp>
@@ -101,9 +102,14 @@ void add_convert(CLI::App& app) {
   auto* command =
       app.add_subcommand("convert", "Write a model as OpenVINO IR: from ONNX, or IR of other shapes or weights");
   auto options = std::make_shared<ConvertOptions>();
-  command->add_option("input", options->input, "ONNX file, or the .xml of an OpenVINO IR")->required();
-  command->add_option("output", options->output, "The .xml to write; the weights go beside it, in .bin")->required();
-  command->add_option("--weights", options->weights, "Weights of an IR whose .bin lies elsewhere");
+  command->add_option("input", options->input, "ONNX file, or the .xml of an OpenVINO IR")
+      ->type_name(kModelFile)
+      ->required();
+  command->add_option("output", options->output, "The .xml to write; the weights go beside it, in .bin")
+      ->type_name(kOutputFile)
+      ->required();
+  command->add_option("--weights", options->weights, "Weights of an IR whose .bin lies elsewhere")
+      ->type_name(kWeightsFile);
   add_shape_option(*command, options->model_options);
   command->add_flag(
       "--compress-to-fp16", options->compress,

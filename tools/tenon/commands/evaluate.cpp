@@ -274,6 +274,7 @@ void evaluate(const EvaluateOptions& options) {
                 "give either RESULTS, a file or folder of what was found, or --model, to find it now");
   CommandFiles files;
   if (!options.input.empty()) files.add_input(options.input, "the video");
+  files.add_input(options.known.labels_file, "--labels");
   OutputFile report(options.report, "--report", files), save(options.save, "--save-results", files);
   KnownObjects known = read_known(options.known, files);
   if (save && options.model.model.empty())
@@ -327,6 +328,7 @@ void add_evaluate(CLI::App& app) {
                    "Ground truth: COCO's JSON; a video's JSON as models/demo.json; MOTChallenge's gt.txt, a sequence's "
                    "folder, or a folder of "
                    "sequences; a folder of YOLO's .txt files")
+      ->type_name(kTruthFile)
       ->required()
       ->check(CLI::ExistingPath);
   command
@@ -334,15 +336,21 @@ void add_evaluate(CLI::App& app) {
                    "What was found, in the same form: COCO's list of results; MOTChallenge's lines or a folder of "
                    "NAME.txt; a folder of YOLO's files "
                    "with scores; or the lines of a pipeline's element json (NAME.jsonl)")
+      ->type_name(kResultsFile)
       ->check(CLI::ExistingPath);
-  command->add_option("-m,--model", options->model.model, "Find it now with this model, instead of reading RESULTS");
+  command->add_option("-m,--model", options->model.model, "Find it now with this model, instead of reading RESULTS")
+      ->type_name(kModelFile);
   command->add_option("-d,--device", options->model.device, "Device, as 'tenon devices' lists it")
       ->capture_default_str();
   command->add_option("--pictures", options->known.pictures, "Folder of the pictures, by the names in the ground truth")
+      ->type_name(kPictureFolder)
       ->check(CLI::ExistingDirectory);
-  command->add_option("--input", options->input, "Video whose frames the ground truth describes in their order");
-  command->add_option("--labels", options->known.labels_file,
-                      "Names of YOLO's classes, one a line; else classes.txt in the folder, else numbers");
+  command->add_option("--input", options->input, "Video whose frames the ground truth describes in their order")
+      ->type_name(kMediaFile);
+  command
+      ->add_option("--labels", options->known.labels_file,
+                   "Names of YOLO's classes, one a line; else classes.txt in the folder, else numbers")
+      ->type_name(kLabelsFile);
   command->add_option("--size", options->known.size,
                       "Size of all pictures (640x480), for YOLO's files without --pictures");
   command
@@ -370,9 +378,12 @@ void add_evaluate(CLI::App& app) {
                       "Type of the model's outputs, if the model does not say");
   command->add_flag("--by-order", options->by_order,
                     "The model's labels are those of the ground truth in their order, whatever their names");
-  command->add_option("--save-results", options->save, "Write what --model found, as COCO's or MOTChallenge's results");
-  command->add_option("--report", options->report,
-                      "Write a page with tables, precision over recall of each label, and HOTA over the overlap");
+  command->add_option("--save-results", options->save, "Write what --model found, as COCO's or MOTChallenge's results")
+      ->type_name(kOutputFile);
+  command
+      ->add_option("--report", options->report,
+                   "Write a page with tables, precision over recall of each label, and HOTA over the overlap")
+      ->type_name(kOutputFile);
   command->add_flag("--json", options->json, "Print JSON: all figures, and the curves");
   command->add_flag("-q,--quiet", options->quiet, "No progress");
   add_setting_option(*command, options->model.settings);

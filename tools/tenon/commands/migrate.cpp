@@ -19,6 +19,7 @@
 #include <tenon/tools/tenon/migrate/known.hpp>
 #include <tenon/tools/tenon/migrate/scan.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/show/text/text_table.hpp>
 
 namespace tenon::tool {
@@ -174,7 +175,9 @@ void add_migrate(CLI::App& app) {
   auto* command = app.add_subcommand(
       "migrate", "What a project for OpenVINO or DL Streamer's interop uses, and what to change to build it on Tenon");
   auto options = std::make_shared<migrate::MigrateOptions>();
-  command->add_option("path", options->paths, "Sources of C and C++, CMake files, or folders with them")->required();
+  command->add_option("path", options->paths, "Sources of C and C++, CMake files, or folders with them")
+      ->type_name(kSourceFile)
+      ->required();
   command->add_flag("--all", options->all, "List what is there, too, not only what differs or is absent");
   command->add_flag("--json", options->json, "Print JSON, with each name and the first place that uses it");
   command->footer(

@@ -18,6 +18,8 @@
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/environment.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
+#include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 
 namespace tenon::tool {
@@ -107,6 +109,10 @@ Environment environment_of(const NpuEnvOptions& options) {
 }
 
 void npu_env(const NpuEnvOptions& options) {
+  CommandFiles files;
+  files.add_input(options.refusals, "--refuse");
+  files.add_input(options.driver, "--driver");
+  if (!options.trace.empty() && options.trace != "stderr") files.add_output(options.trace, "--trace");
   if (options.print != options.words.empty())
     throw Error(Code::kInvalidArgument, options.print ? "--print takes no program: it only prints the environment"
                                                       : "npu-env needs a program to run: tenon npu-env -- CMD ARGS...");
@@ -120,19 +126,23 @@ void add_npu_env(CLI::App& app) {
   auto options = std::make_shared<NpuEnvOptions>();
   command->add_option("-p,--platform", options->platforms,
                       "Platform of the NPU: 4000 (default), 3720 or 5010; a comma list makes several devices");
-  command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");
+  command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build")
+      ->type_name(kProgramFile);
   command->add_option(
       "--fail", options->failures,
       "Calls that shall fail, such as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
       "(names may end in *), =CODE, =slow(20ms), =lost or, of executions, =slow(3x) and =hang, with commas between "
       "them");
-  command->add_option(
-      "--control", options->control,
-      "A socket on which the program takes commands while it runs: status, fail RULES, lost, hang, reset, "
-      "recover, memory BYTES, clear; %p in its name is the process id");
+  command
+      ->add_option("--control", options->control,
+                   "A socket on which the program takes commands while it runs: status, fail RULES, lost, hang, reset, "
+                   "recover, memory BYTES, clear; %p in its name is the process id")
+      ->type_name(kSocket);
   command->add_option("--memory", options->memory, "Bytes of memory that the NPU has; default: the machine's");
-  command->add_option("--refuse", options->refusals,
-                      "A file of operations that the NPU's compiler shall refuse, one a line: Softmax, MatMul f16");
+  command
+      ->add_option("--refuse", options->refusals,
+                   "A file of operations that the NPU's compiler shall refuse, one a line: Softmax, MatMul f16")
+      ->type_name(kSideFile);
   command
       ->add_option("--numerics", options->numerics,
                    "f16: every operation rounds to f16, as on silicon; f32 (default): as exact as the CPU")
@@ -148,10 +158,11 @@ void add_npu_env(CLI::App& app) {
                       "The version of Level Zero that the driver claims, 1.3 to 1.17; default: 1.13");
   command->add_flag("--as-hardware", options->as_hardware,
                     "Give names in words as hardware's driver does, and a memfd where a dma-buf cannot be had");
-  command->add_option(
-      "--trace", options->trace,
-      "Trace the program's calls and what the device executes: FILE.json (Chrome, Perfetto), FILE (lines) "
-      "or stderr; %p in a name is the process id");
+  command
+      ->add_option("--trace", options->trace,
+                   "Trace the program's calls and what the device executes: FILE.json (Chrome, Perfetto), FILE (lines) "
+                   "or stderr; %p in a name is the process id")
+      ->type_name(kOutputFile);
   command->add_flag("--print", options->print, "Print the environment for a shell's eval, and run nothing");
   // Everything from the first word that is not an option belongs to the program.
   command->add_option("program", options->words, "The program to run and its arguments, best after --");

@@ -277,6 +277,7 @@ void run(const PipelineOptions& options) {
   for (const elements::NodeSpec& node : spec.nodes)
     if (const auto device = node.parameters.find("device"); device != node.parameters.end())
       stand_in_for_npu(device->second);
+  add_followed_files(files, options.sources);
   OutputFile trace_file(options.trace, "--trace", files), page_file(options.report_html, "--report-html", files);
   if (!options.metrics.empty() && !metrics_port(options.metrics)) add_output(options.metrics, "--metrics", files);
   std::FILE* const out = uses_stdout(spec) ? stderr : stdout;
@@ -334,6 +335,7 @@ void add_pipeline(CLI::App& app) {
   auto* command = app.add_subcommand("pipeline", "Run the pipeline of elements that a file describes");
   auto options = std::make_shared<PipelineOptions>();
   command->add_option("file", options->file, "JSON, as docs/guide/pipelines.md describes it; - reads standard input")
+      ->type_name(kPipelineFile)
       ->required();
   command
       ->add_option("--set", options->settings,
@@ -347,24 +349,29 @@ void add_pipeline(CLI::App& app) {
                     "Only check names, connections and parameters, and print what would run");
   command->add_flag("--dot", options->dot, "Only print the graph for Graphviz");
   command->add_flag("--json", options->json, "Print the report, or with --check the plan, as JSON");
-  command->add_option("--trace", options->trace, "Write a Chrome trace of what each element does at which time");
-  command->add_option("--metrics", options->metrics,
-                      "Metrics in Prometheus' text format; PORT: serve them there, for this machine, at the address "
-                      "that is printed; FILE: write "
-                      "them every second");
+  command->add_option("--trace", options->trace, "Write a Chrome trace of what each element does at which time")
+      ->type_name(kOutputFile);
+  command
+      ->add_option("--metrics", options->metrics,
+                   "Metrics in Prometheus' text format; PORT: serve them there, for this machine, at the address "
+                   "that is printed; FILE: write "
+                   "them every second")
+      ->type_name(kOutputFile);
   command->add_option("--web", options->web_port, "Show the pipeline on a web page at this port; 0: any free port")
       ->check(CLI::Range(0, 65535));
   command
       ->add_option("--web-host", options->web_host,
                    "Address to serve the page at; 0.0.0.0: all networks of this machine")
       ->capture_default_str();
-  command->add_option("--report-html", options->report_html, "Write the web page at the end, as one file");
+  command->add_option("--report-html", options->report_html, "Write the web page at the end, as one file")
+      ->type_name(kOutputFile);
   auto* follow = command->add_flag("--follow", options->follow,
                                    "Watch the file: sources that it gets or loses are added and removed while the "
                                    "pipeline runs");
-  command->add_option(
-      "--sources", options->sources,
-      "Playlist or folder to watch: each entry is a source like the first one of the file, with that path");
+  command
+      ->add_option("--sources", options->sources,
+                   "Playlist or folder to watch: each entry is a source like the first one of the file, with that path")
+      ->type_name(kPictureFolder);
   follow->excludes(command->get_option("--dot"));
   command->add_flag("-q,--quiet", options->quiet, "No live view, only the report");
   command->callback([options] { run(*options); });

@@ -113,11 +113,27 @@ TEST_F(PipelineCommand, WritesOverNothingThatItReads) {
     return json{{"element", element}, {"parameters", std::move(parameters)}};
   };
   const json end = {{"element", "null"}};
+  // Every parameter that names a file to write, by the descriptions of the elements that need no other one.
+  const std::vector<elements::Description> known = elements::known_elements();
+  std::vector<std::pair<const elements::Description*, std::string>> writers;
+  for (const elements::Description& element : known) {
+    for (const elements::Parameter& parameter : element.parameters) {
+      if (!std::holds_alternative<std::string>(parameter.default_value)) continue;
+      try {
+        const auto files = elements::element_files(element, {{parameter.name, "clips/clip.mp4"}}, {"x", nullptr, {0}});
+        if (std::ranges::count(files.written, "clips/clip.mp4") != 0) writers.emplace_back(&element, parameter.name);
+      } catch (const Error&) {  // Not a path, or others are needed.
+      }
+    }
+  }
+  EXPECT_GE(writers.size(), 3u);
   for (const Input& each : inputs) {
     const json source = node("file", {{"path", each.path}});
-    run({source, node("json", {{"path", each.target}})}, "");
-    run({source, node("publish", {{"path", each.target}}), end}, "");
-    run({source, node("write", {{"path", each.target}})}, "");
+    for (const auto& [element, parameter] : writers) {
+      json nodes = {source, node(element->name.c_str(), {{parameter, each.target}})};
+      if (element->role != elements::Role::kSink) nodes.push_back(end);
+      run(nodes, "");
+    }
   }
   const json source = node("file", {{"path", "clips/clip.mp4"}});
   run({source, node("json", {{"path", "clips/clip.mp4"}, {"append", true}})}, "");

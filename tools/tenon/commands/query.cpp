@@ -19,6 +19,7 @@
 #include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/show/models/stage.hpp>
 #include <tenon/tools/tenon/show/text/text_table.hpp>
 
@@ -193,7 +194,9 @@ void add_query(CLI::App& app) {
   auto* command = app.add_subcommand(
       "query", "Say what is known of a model, which of its nodes a device runs, and why it does not run others");
   auto options = std::make_shared<QueryOptions>();
-  command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
+  command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")
+      ->type_name(kModelFile)
+      ->required();
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);

@@ -282,6 +282,7 @@ void add_run(CLI::App& app) {
       ->add_option("input,-i,--input", options->inputs,
                    "Video file, /dev/video0, a URL (rtsp://, http://, ...), or a GStreamer launch line "
                    "(\"videotestsrc ! video/x-raw,format=NV12\"). Several run side by side through one model")
+      ->type_name(kMediaFile)
       ->required();
   command->add_option_function<std::string>(
       "--size",
@@ -309,13 +310,18 @@ void add_run(CLI::App& app) {
           "itself (rtspsrc protocols=udp)")
       ->check(CLI::IsMember({"auto", "tcp", "udp", "http"}))
       ->capture_default_str();
-  command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
+  command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")
+      ->type_name(kModelFile)
+      ->required();
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
-  command->add_option("--save", options->save, "Write the video with the detections drawn on it");
-  command->add_option("--snapshot", options->snapshot, "Write the picture with the most confident detections as PNG");
-  command->add_option("--report", options->report, "Write the report as JSON");
-  command->add_option("--ground-truth", options->ground_truth,
-                      "JSON file with the objects in the video, to measure mAP");
+  command->add_option("--save", options->save, "Write the video with the detections drawn on it")
+      ->type_name(kOutputFile);
+  command->add_option("--snapshot", options->snapshot, "Write the picture with the most confident detections as PNG")
+      ->type_name(kOutputFile);
+  command->add_option("--report", options->report, "Write the report as JSON")->type_name(kOutputFile);
+  command
+      ->add_option("--ground-truth", options->ground_truth, "JSON file with the objects in the video, to measure mAP")
+      ->type_name(kTruthFile);
   command
       ->add_option("--zero-copy", options->policy,
                    "require: a copy is an error; prefer: copies are avoided and booked; allow: the cheapest way")
@@ -348,8 +354,10 @@ void add_run(CLI::App& app) {
                    "Maximum number of results per picture; 0: as the model says, else 300 (5 for classification)")
       ->check(CLI::Range(0, 1'000'000));
   command->add_flag("--no-compare", options->no_compare, "Skip the second pass with a forced copy");
-  command->add_option("--trace", options->trace,
-                      "Write a Chrome trace: decoding, requests, each node, drawing; measuring nodes costs some time");
+  command
+      ->add_option("--trace", options->trace,
+                   "Write a Chrome trace: decoding, requests, each node, drawing; measuring nodes costs some time")
+      ->type_name(kOutputFile);
   add_setting_option(*command, options->settings);
   add_fact_options(*command, options->settings);
   command->add_flag("-q,--quiet", options->quiet, "Print no progress, only the report");

@@ -16,6 +16,7 @@
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/frame_source.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 
 namespace tenon::tool {
 namespace {
@@ -93,8 +94,10 @@ void add_serve_frames(CLI::App& app) {
       "serve-frames", "Read or decode an input once, and hand its frames to other processes without a copy");
   auto options = std::make_shared<ServeOptions>();
   command->add_option("input", options->source.input, "As for tenon run: a file, a URL, a camera, a GStreamer line")
+      ->type_name(kMediaFile)
       ->required();
   command->add_option("--socket", options->socket, "Where to listen: the path of a Unix socket, which is made")
+      ->type_name(kSocket)
       ->required();
   command->add_option("--subscribers", options->subscribers, "Processes to wait for before the first frame")
       ->check(CLI::Range(0, 1024))

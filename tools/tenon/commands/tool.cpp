@@ -59,12 +59,7 @@ int status_of(Code code) {
 
 }  // namespace
 
-int main(int argc, const char* const* argv) {
-  CLI::App app{"Runs models on the memory of media and compute frameworks, and shows whether anything was copied.",
-               "tenon"};
-  app.require_subcommand(1);
-  app.footer(kExamples);
-  app.set_version_flag("--version", "tenon " TENON_VERSION);
+void add_commands(CLI::App& app) {
   add_run(app);
   add_pipeline(app);
   add_serve_frames(app);
@@ -84,6 +79,15 @@ int main(int argc, const char* const* argv) {
   add_va_env(app);
   add_gpu_env(app);
   add_migrate(app);
+}
+
+int main(int argc, const char* const* argv) {
+  CLI::App app{"Runs models on the memory of media and compute frameworks, and shows whether anything was copied.",
+               "tenon"};
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  app.set_version_flag("--version", "tenon " TENON_VERSION);
+  add_commands(app);
   const SignalCleanup cleanup;
   try {
     app.parse(argc, argv);

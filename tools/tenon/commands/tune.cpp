@@ -248,7 +248,9 @@ void tune(TuneOptions options) {
       page(options.report, "--report", files);
   const Interrupt interrupt;
   std::string text = pipeline_text(options.file);
-  for (const elements::NodeSpec& node : read_pipeline(text, options.file).nodes)
+  const elements::PipelineSpec spec = read_pipeline(text, options.file);
+  add_files(files, elements::plan_pipeline(spec));
+  for (const elements::NodeSpec& node : spec.nodes)
     if (const auto device = node.parameters.find("device"); device != node.parameters.end())
       stand_in_for_npu(device->second);
   Tuning tuning(options, std::move(text));
@@ -270,9 +272,11 @@ void add_tune(CLI::App& app) {
       "tune", "Find settings with which a pipeline file is faster on this machine, and write the better file");
   auto options = std::make_shared<TuneOptions>();
   command->add_option("file", options->file, "Pipeline, as docs/guide/pipelines.md describes it")
+      ->type_name(kPipelineFile)
       ->required()
       ->check(CLI::ExistingFile);
-  command->add_option("-o,--output", options->output, "The better file; NAME.tuned.json beside the input if not given");
+  command->add_option("-o,--output", options->output, "The better file; NAME.tuned.json beside the input if not given")
+      ->type_name(kOutputFile);
   command->add_flag("--in-place", options->in_place, "Write over the input; comments in it are lost");
   command
       ->add_option(
@@ -312,7 +316,8 @@ void add_tune(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--set", options->settings, "NODE.PARAMETER=VALUE to use while measuring; not written")
       ->take_all();
-  command->add_option("--report", options->report, "Write a page with a plot of all measurements");
+  command->add_option("--report", options->report, "Write a page with a plot of all measurements")
+      ->type_name(kOutputFile);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("-q,--quiet", options->quiet, "No progress");
   command->footer(

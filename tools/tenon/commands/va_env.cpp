@@ -13,6 +13,7 @@
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/environment.hpp>
+#include <tenon/tools/tenon/shared/option_checks.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 
 namespace tenon::tool {
@@ -84,7 +85,8 @@ void va_env(const VaEnvOptions& options) {
 void add_va_env(CLI::App& app) {
   auto* command = app.add_subcommand("va-env", "Run any program with the software VA-API driver");
   auto options = std::make_shared<VaEnvOptions>();
-  command->add_option("--driver", options->driver, "The driver's file; default: tenon_drv_video.so of this build");
+  command->add_option("--driver", options->driver, "The driver's file; default: tenon_drv_video.so of this build")
+      ->type_name(kProgramFile);
   command->add_flag("--print", options->print, "Print the environment for a shell's eval, and run nothing");
   // Everything from the first word that is not an option belongs to the program.
   command->add_option("program", options->words, "The program to run and its arguments, best after --");

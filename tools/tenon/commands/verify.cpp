@@ -178,9 +178,11 @@ void add_verify(CLI::App& app) {
       app.add_subcommand("verify", "Run ONNX backend tests on a device; exit status 1 if one of them fails");
   auto options = std::make_shared<VerifyOptions>();
   command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of these")
+      ->type_name(kFolder)
       ->required();
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
-  command->add_option("--json", options->json, "Write {passed, failed, skipped, folders: [{name, result, reason}]}");
+  command->add_option("--json", options->json, "Write {passed, failed, skipped, folders: [{name, result, reason}]}")
+      ->type_name(kOutputFile);
   command
       ->add_option("--rtol", options->rtol,
                    "Relative tolerance of real numbers; by default 1e-3 for f32, 5e-3 for f16, 0.04 for bf16")

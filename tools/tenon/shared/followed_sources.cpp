@@ -14,6 +14,7 @@
 
 #include <tenon/core/credentials.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 
 namespace tenon::tool {
 namespace {
@@ -208,6 +209,23 @@ ReadSources sources_of_list(const std::string& path, const PipelineSpec& planned
     }
     return wanted;
   };
+}
+
+void add_followed_files(UsedFiles& files, const std::string& path) {
+  if (path.empty()) return;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    files.add_input(path, "--sources");
+    try {
+      for (const Entry& entry : lines_of(path)) files.add_input(entry.first, "--sources");
+    } catch (const Error&) {  // It may come later. FollowedSources says what is wrong.
+    }
+    return;
+  }
+  for (const fs::path& file : list_folder(path, error)) {
+    std::error_code ignored;
+    if (fs::is_regular_file(file, ignored)) files.add_input(file.string(), "--sources");
+  }
 }
 
 FollowedSources::FollowedSources(elements::Pipeline& pipeline, ReadSources read,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <tenon/core/policy.hpp>
+#include <tenon/core/used_files.hpp>
 #include <tenon/elements/pipeline.hpp>
 
 namespace tenon::tool {
@@ -30,6 +31,9 @@ ReadSources sources_of_file(std::function<elements::PipelineSpec()> read, const 
 /// Those of a playlist (a path or URL in each line; #EXTINF gives a name) or of the files in a folder, each as the first source of
 /// `planned` with another path. A file in a folder counts when its size has stayed the same between two looks.
 ReadSources sources_of_list(const std::string& path, const elements::PipelineSpec& planned);
+
+/// What is in the list, or in the folder, now: read, as what comes later is by the source that gets it. @param path  Empty: nothing.
+void add_followed_files(UsedFiles& files, const std::string& path);
 
 /// Adds and removes sources as the list says. @thread one.
 class FollowedSources {

@@ -11,6 +11,8 @@
 #include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/knowledge/side_files.hpp>
 
+#include <tenon/tools/tenon/shared/option_checks.hpp>
+
 namespace tenon::tool {
 
 void add_shape_option(CLI::App& command, ModelOptions& options) {
@@ -37,10 +39,11 @@ void add_fact_options(CLI::App& command, ModelOptions& options) {
                   "What you know of the model, KEY=VALUE, instead of what it says: scale_values=255, color_space=BGR, "
                   "model_type=YOLOv8, labels=cat,dog. May be given several times; docs/guide/models.md lists the keys")
       ->allow_extra_args(false);
-  command.add_option(
-      "--side-file", options.side_file,
-      "File that describes the model: a model-proc, metadata.yaml, config.json, preprocessor_config.json, "
-      "inference.yml or .modelinfo; without it, those beside the model are read");
+  command
+      .add_option("--side-file", options.side_file,
+                  "File that describes the model: a model-proc, metadata.yaml, config.json, preprocessor_config.json, "
+                  "inference.yml or .modelinfo; without it, those beside the model are read")
+      ->type_name(kSideFile);
 }
 
 namespace {

@@ -14,7 +14,7 @@ namespace tenon::inline v1::engine {
 namespace {
 
 /// Smaller constants are not worth an address range.
-constexpr std::size_t kLeastBytes = 4096;
+constexpr std::size_t kLeastPackedBytes = 4096;
 /// Each try keeps the values that the last one read; models need one or two.
 constexpr int kTries = 4;
 
@@ -42,7 +42,7 @@ std::map<const void*, std::vector<const PackedRecord*>> candidates(const PlanImp
   std::set<const void*> twice;
   for (const auto& node : plan.model->get_ordered_ops()) {
     const auto* constant = as_type<op::v0::Constant>(node.get());
-    if (!constant || constant->get_byte_size() < kLeastBytes) continue;
+    if (!constant || constant->get_byte_size() < kLeastPackedBytes) continue;
     const void* address = constant->get_data_ptr();
     const auto records = packed.find(address);
     if (records == packed.end() || in_place.count(address)) continue;

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include <tenon/engine/kernels/simd/bf16.hpp>
+#include <tenon/engine/testing/instruction_sets.hpp>
 #include <tenon/engine/testing/near_reference.hpp>
 
 namespace tenon::engine_test {
@@ -120,12 +121,34 @@ TEST(Bf16, DepthwiseConvolutionsAgreeForAllWindowsAndWidths) {
     for (const std::size_t channels : {16, 24, 96})
       for (const std::int64_t kernel : {3, 5, 7})
         for (const std::int64_t stride : {1, 2})
-          for (const std::size_t width : {7, 33, 70}) {
+          for (const std::size_t width : {2, 7, 33, 70}) {
             const auto x = parameter({2, channels, 9, width});
             const Out y = op1("Clamp", 1, {depthwise(x, kernel, stride, kernel / 2)}, {{"min", 0.0}, {"max", 6.0}});
             const auto steps = near_reference(y, {x}, kBf16, 0.9999, 0.01, images);
-            EXPECT_EQ(count(steps, "_dw:"), 1u) << "not as a convolution of whole groups";
+            EXPECT_EQ(count(steps, images == Images::kBlocks ? "_dw:" : "depthwise"), 1u)
+                << "not as a convolution of whole groups";
           }
+}
+
+TEST(Bf16, DepthwiseConvolutionsTakeBiasAndFunction) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 40, 11, 13});
+  const Out sums = op1("Add", 1, {depthwise(x, 3, 1, 1), weights({1, 40, 1, 1}, 6)});
+  const Out scaled = op1(
+      "Add", 1, {op1("Multiply", 1, {depthwise(x, 5, 2, 1), weights({1, 40, 1, 1}, 7)}), weights({1, 40, 1, 1}, 8)});
+  for_each_instruction_set([&] {
+    for (const Out& y : {sums, scaled, relu(sums), op1("Swish", 4, {scaled}), op1("HSwish", 4, {sums}),
+                         op1("Clamp", 1, {sums}, {{"min", -0.3}, {"max", 0.2}})}) {
+      for (const bool is_last : {true, false}) {
+        const Out last = is_last ? y : convolution(y, 16, 1);
+        const auto steps = near_reference(last, {x}, kBf16, 0.9995, 0.03, Images::kChannelsLast);
+        EXPECT_EQ(count(steps, "GroupConvolution depthwise"), 1u) << y.get_node()->get_type_name();
+      }
+    }
+  });
+  // Another function is oneDNN's.
+  const auto steps = near_reference(op1("Mish", 4, {sums}), {x}, kBf16, 0.9995, 0.02, Images::kChannelsLast);
+  EXPECT_EQ(count(steps, "GroupConvolution depthwise"), 0u);
 }
 
 TEST(Bf16, TransformersAgree) {

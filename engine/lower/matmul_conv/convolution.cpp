@@ -12,6 +12,7 @@
 #include <tenon/engine/lower/build/step_info.hpp>
 #include <tenon/engine/lower/build/table.hpp>
 #include <tenon/engine/lower/build/window.hpp>
+#include <tenon/engine/lower/matmul_conv/depthwise.hpp>
 #include <tenon/engine/lower/matmul_conv/upsampling.hpp>
 #include <tenon/graph/windows.hpp>
 
@@ -351,6 +352,8 @@ bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool tran
                                                false,
                                                make_window(*node, spatial(src), spatial(dst), kernel)};
     if (!weights) filter.computed = builder.plain(weights_value);
+    if (weights && groups == src[1] && groups == dst[1] && lower_depthwise(builder, chain, problem.window, weights))
+      return true;
     return lower(builder, chain, problem, filter, groups);
   }
   Problem<dnnl::deconvolution_forward> problem{algorithm::deconvolution_direct,

@@ -94,7 +94,8 @@ class TENON_API Pipeline {
   /// later.
   /// @errors kNotFound: no such source, or it was removed before.
   bool remove_source(const std::string& name, Deadline deadline = default_deadline());
-  /// The planned sources, and those that were added and not removed, in the order of their streams.
+  /// The planned sources, and those that were added and not removed, in the order of their streams. An added source that has ended goes
+  /// when another one is added.
   std::vector<SourceState> sources() const;
 
   const PipelinePlan& plan() const;

@@ -110,7 +110,7 @@ bench_elements() {
   apt_install gstreamer1.0-libav  # The peer's decoder.
   configure release -DTENON_BUILD_BENCH=ON
   build release tenon_elements_peers
-  say "elements: quiet the machine for honest figures; about 5 minutes"
+  say "elements: quiet the machine for honest figures; about 20 minutes; --case streams|zones|places|turns for a part"
   python3 bench/elements/elements.py --build build/release "$@"
 }
 

@@ -78,7 +78,7 @@ void run_streams(const bench_elements::Arguments& arguments) {
   info.format = kRgb24;
   info.width_px = static_cast<std::uint32_t>(width), info.height_px = static_cast<std::uint32_t>(height);
   std::vector<bench_elements::Results> results;
-  for (std::size_t i = 0; i < arguments.videos.size(); ++i) results.emplace_back(arguments.model, info);
+  for (std::size_t i = 0; i < arguments.videos.size(); ++i) results.emplace_back(arguments, info);
   const bench_elements::Stopwatch stopwatch;
   ov::preprocess::PrePostProcessor processor(model);
   processor.input().tensor().set_element_type(ov::element::u8).set_layout("NHWC");
@@ -89,7 +89,6 @@ void run_streams(const bench_elements::Arguments& arguments) {
                          ov::hint::inference_precision(ov::element::f32));
   struct Slot {
     Mapped picture;
-    std::size_t stream = 0;
     ov::InferRequest request;
   };
   std::vector<Slot> slots(compiled.get_property(ov::optimal_number_of_infer_requests));
@@ -98,13 +97,7 @@ void run_streams(const bench_elements::Arguments& arguments) {
   std::vector<Stream> streams;
   for (const std::string& path : arguments.videos) streams.push_back(open_stream(path, width, height));
 
-  std::size_t started = 0, finished = 0;
-  const auto finish = [&] {
-    Slot& slot = slots[finished++ % slots.size()];
-    slot.request.wait();
-    const ov::Tensor output = slot.request.get_output_tensor();
-    results[slot.stream].frame(slot.stream, output.get_shape(), output.data<float>(), json.get());
-  };
+  bench_elements::InOrder<Slot> running(slots, results, json.get());
   std::vector<bool> has_ended(streams.size(), false);
   for (std::size_t left = streams.size(); left > 0;) {
     for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -115,15 +108,18 @@ void run_streams(const bench_elements::Arguments& arguments) {
         --left;
         continue;
       }
-      if (started - finished == slots.size()) finish();
-      Slot& slot = slots[started++ % slots.size()];
+      if (!results[i].wants_next()) {
+        running.skipped(i);
+        continue;
+      }
+      Slot& slot = running.free_slot();
       slot.picture = Mapped(std::move(sample));
-      slot.stream = i;
       slot.request.set_input_tensor(ov::Tensor(ov::element::u8, {1, height, width, 3}, slot.picture.data()));
       slot.request.start_async();
+      running.started(i);
     }
   }
-  while (finished < started) finish();
+  running.finish_all();
   std::size_t frames = 0, detections = 0;
   for (const auto& one : results) frames += one.frames, detections += one.detections;
   stopwatch.finish(frames, detections);

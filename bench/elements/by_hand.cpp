@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The streams as an expert writes them: a decoding thread for each by libavcodec, wrapped planes, OpenVINO with requests in flight.
-#include <deque>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -14,7 +13,6 @@ using namespace tenon;
 
 struct Slot {
   peers::Picture picture;  // Outlives the request that reads it.
-  std::size_t stream = 0;
   ov::InferRequest request;
 };
 
@@ -27,7 +25,7 @@ void run_streams(const bench_elements::Arguments& arguments) {
     info.format = kI420;
     info.width_px = static_cast<std::uint32_t>(videos.back()->width());
     info.height_px = static_cast<std::uint32_t>(videos.back()->height());
-    results.emplace_back(arguments.model, info);
+    results.emplace_back(arguments, info);
   }
   const std::size_t width = videos[0]->width(), height = videos[0]->height();
   ov::Core core;
@@ -48,13 +46,7 @@ void run_streams(const bench_elements::Arguments& arguments) {
         if (!queues[i]->push(std::move(picture))) return;
       queues[i]->push(nullptr);
     });
-  std::size_t started = 0, finished = 0;
-  const auto finish = [&] {
-    Slot& slot = slots[finished++ % slots.size()];
-    slot.request.wait();
-    const ov::Tensor output = slot.request.get_output_tensor();
-    results[slot.stream].frame(slot.stream, output.get_shape(), output.data<float>(), json.get());
-  };
+  bench_elements::InOrder<Slot> running(slots, results, json.get());
   std::vector<bool> has_ended(videos.size(), false);
   for (std::size_t left = videos.size(); left > 0;) {
     for (std::size_t i = 0; i < videos.size(); ++i) {
@@ -65,17 +57,20 @@ void run_streams(const bench_elements::Arguments& arguments) {
         --left;
         continue;
       }
-      if (started - finished == slots.size()) finish();
-      Slot& slot = slots[started++ % slots.size()];
+      if (!results[i].wants_next()) {
+        running.skipped(i);
+        continue;
+      }
+      Slot& slot = running.free_slot();
       slot.picture = std::move(picture);
-      slot.stream = i;
       slot.request.set_input_tensor(0, peers::plane(*slot.picture, 0, width, height));
       slot.request.set_input_tensor(1, peers::plane(*slot.picture, 1, width / 2, height / 2));
       slot.request.set_input_tensor(2, peers::plane(*slot.picture, 2, width / 2, height / 2));
       slot.request.start_async();
+      running.started(i);
     }
   }
-  while (finished < started) finish();
+  running.finish_all();
   std::size_t frames = 0, detections = 0;
   for (const auto& one : results) frames += one.frames, detections += one.detections;
   stopwatch.finish(frames, detections);

@@ -43,7 +43,7 @@ class GvaTrack : public ::testing::Test {
   void SetUp() override { load_plugin(); }
   std::string path_of(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  /// The ids of the objects in the last of frames with these objects. @param properties  Of gvatrack.
+  /// The ids of the objects in the last frame, where each frame has these objects. @param properties  What is set on gvatrack.
   std::vector<int> ids_of(const std::vector<Json>& frames, const std::string& properties) {
     Json all = Json::array();
     for (const Json& objects : frames) all.push_back({{"objects", objects}});

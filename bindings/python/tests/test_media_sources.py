@@ -36,6 +36,18 @@ def test_frames_of_several_sources_name_theirs(clip):
     assert next(tn.open(clip)).source is None
 
 
+def test_videos_that_are_closed_early_are_not_called_damaged(tmp_path, capfd):
+    """A read that was cut off looked to FFmpeg like a damaged file, and it said so."""
+    path = str(tmp_path / "long.mp4")
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=30:duration=4,noise=alls=30:allf=t", "-c:v", "libx264", "-preset",
+                    "veryfast", path], check=True)
+    for _ in range(20):
+        assert tn.open(path).frame_count == 120
+        with tn.Pipeline().add("file", path=path) as pipeline:
+            next(iter(pipeline))
+    assert capfd.readouterr().err == ""
+
+
 def test_missing_files_of_elements(clip, tmp_path):
     nowhere = str(tmp_path / "nowhere" / "x")
     cases = [tn.Pipeline().add("file", path=nowhere + ".mp4").add("null"), tn.Pipeline().add("camera", device="/dev/video97").add("null")]

@@ -78,11 +78,19 @@ TENON_INLINE Error Input::explained(const Error& error) const {
   return is_of_ffmpeg && is_late_ ? late("did not start") : error;
 }
 
+/// When this thread began to read the packet that it waits for.
+TENON_INLINE Deadline& reading_since() {
+  thread_local Deadline since{};
+  return since;
+}
+
 TENON_INLINE bool Input::read(AVPacket* packet, Deadline deadline) {
   // To a demuxer of a file, a read that was interrupted is damaged data; and files respond at once.
   deadline_ = live_ ? deadline : std::max<Deadline>(deadline, Clock::now() + read_timeout_);
   forgive_deadline();
   while (true) {
+    if (is_cancelled()) throw stopped();
+    reading_since() = Clock::now();
     const int error = av_read_frame(format_, packet);
     if (error >= 0) {
       if (packet->stream_index != stream_->index) {
@@ -124,8 +132,11 @@ TENON_INLINE bool Input::read(AVPacket* packet, Deadline deadline) {
 
 TENON_INLINE int Input::interrupted(void* opaque) {
   auto* self = static_cast<Input*>(opaque);
-  self->is_late_ = Clock::now() >= self->deadline_;
-  return self->is_cancelled() || self->is_late_ ? 1 : 0;
+  const auto now = Clock::now();
+  self->is_late_ = now >= self->deadline_;
+  // A packet that is cut off is damaged data to FFmpeg, which says so on the error output. What a file has comes before that.
+  constexpr std::chrono::milliseconds kPatience{100};
+  return self->is_late_ || (self->is_cancelled() && now - reading_since() > kPatience) ? 1 : 0;
 }
 
 TENON_INLINE Error Input::stopped() const {

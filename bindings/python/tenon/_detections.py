@@ -101,8 +101,11 @@ class Detections:
         """supervision.Detections of the same objects: boxes, scores, classes, masks where a model gave some, tracks where all objects are
         tracked, and labels in data["class_name"]. @errors ImportError: the package supervision is not installed."""
         import numpy
-        import supervision
 
+        try:
+            import supervision
+        except ImportError:
+            raise ImportError("to_supervision() makes objects of the package supervision, which is not installed: pip install supervision") from None
         if not self._objects:
             return supervision.Detections.empty()
         tracked = bool((self.track_ids >= 0).all())

@@ -222,7 +222,11 @@ class Pipeline:
 
 def name_of(uri: Union[Path, int]) -> str:
     """The text of a path; a number is that of a camera, as OpenCV has it."""
-    return f"/dev/video{uri}" if isinstance(uri, int) and not isinstance(uri, bool) and uri >= 0 else os.fsdecode(uri)  # type: ignore[arg-type]
+    if isinstance(uri, int) and not isinstance(uri, bool) and uri >= 0:
+        return f"/dev/video{uri}"
+    if not isinstance(uri, (str, bytes, os.PathLike)):
+        raise TypeError(f"what is opened is a path, a URL or the number of a camera, not {uri!r}; several sources are a tenon.Pipeline with a \"file\" for each")
+    return os.fsdecode(uri)
 
 
 def source_of(uri: Union[Path, int]) -> dict:

@@ -61,6 +61,7 @@ class OneSource(tn.Source):
     (lambda: tn.serialize(tn.Tensor(), "x.xml"), "what is written is a Model"),
     (lambda: tn.start_trace(2**60), "capacity is a number of spans"),
     (lambda: tn.open(".", ahead=None), "ahead is a number of frames, not None"),
+    (lambda: tn.open(["a.mp4", "b.mp4"]), "what is opened is a path, a URL or the number of a camera, not \\['a.mp4'.*tenon.Pipeline"),
     (lambda: tn.open(".", format=5), "format is the name of a pixel format.*not 5"),
     (lambda: tn.open(".", model="x"), "model is a CompiledModel.*not 'x'"),
     (lambda: tn.open(".", quality="best"), 'quality is "fast" or "exact", not \'best\''),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of frames as arrays."""
+import sys
+
 import numpy
 import pytest
 
@@ -64,3 +66,9 @@ def test_a_mask_beside_the_picture_shows_nothing(box):
     one = tn.Detection(1, (0.0, 0.0, 1.0, 1.0), "a", 0, 0.5, -1)
     found = tn.Detections([one], {1: {"box": box, "mask": tn.Tensor(numpy.ones((4, 4), numpy.uint8))}}, (64, 48))
     assert found.masks.shape == (1, 48, 64) and not found.masks.any()
+
+
+def test_supervision_that_is_absent_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "supervision", None)
+    with pytest.raises(ImportError, match="pip install supervision"):
+        tn.Frame(numpy.zeros((4, 4), numpy.uint8)).detections.to_supervision()

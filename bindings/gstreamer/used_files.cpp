@@ -2,6 +2,9 @@
 // What the elements around one read and write, so that it writes over nothing that they read.
 #include <tenon/bindings/gstreamer/host.hpp>
 
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -97,7 +100,8 @@ std::shared_ptr<UsedFiles> Host::used_files() const {
   const gs::ObjectPtr<GstObject> top = outermost(object_);
   for (const gs::ObjectPtr<GstElement>& other : elements_in(top.get())) {
     if (other.get() == object_) continue;
-    const std::string what = "element '" + gs::detail::take_text(gst_object_get_name(GST_OBJECT(other.get()))) + "':";
+    const std::unique_ptr<char, decltype(&g_free)> text(gst_object_get_name(GST_OBJECT(other.get())), &g_free);
+    const std::string what = "element '" + std::string(text.get()) + "':";
     if (const Host* const host = find(other.get())) {
       elements::ElementFiles theirs;
       try {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # dask 2026.8.0, dask.array: mean of float16 adds up, and counts, in float16. The mean of 70000 ones by columns is 0, since the count becomes
-# infinity; that of 30000 threes is infinity, since the sum does; that of 90000 threes is NaN. NumPy 2.4.6 adds the same arrays up in float32, and has 1
-# and 3. It does not depend on the chunks: one chunk is wrong, too. So the mean brightness of a picture in half floats, 300 x 300, is lost.
+# infinity; that of 30000 threes is infinity, since the sum does; that of 90000 threes is NaN. NumPy 2.4.6 adds the same arrays up in float32, and has
+# 1 and 3. It does not depend on the chunks: one chunk is wrong, too. So the mean of a picture of 300 x 300 in half floats is lost.
 # Guess before the run: the mean of chunks is that of NumPy, but for the last digits.
 set -euo pipefail
 folder=$(mktemp -d)

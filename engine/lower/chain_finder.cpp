@@ -77,16 +77,17 @@ bool is_better_as_table(dnnl::algorithm function) {
   return has_native_int8() && std::find(std::begin(kCheap), std::end(kCheap), function) == std::end(kCheap);
 }
 
-/// Whether both operands and the result are numbers of 8 bits: then a step alone takes less time than a product that
-/// makes them real and rounds them.
+/// Whether both operands and the result are numbers of 8 bits: where AMX multiplies, a step alone then takes less time than
+/// a product that makes them real and rounds them (ResNet-50 0.9; by VNNI 1.03).
 bool is_better_alone(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   using dnnl::algorithm;
+  if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core_amx) return false;
   const auto function = *binary_of(node);
   if (function != algorithm::binary_add && function != algorithm::binary_sub && function != algorithm::binary_mul)
     return false;
   const auto next = pass::only_user(*node);
-  return has_native_int8() && node->get_input_shape(0) == node->get_input_shape(1) && reads_8_bits(builder, node) &&
-         next && rounds_soon(builder, next);
+  return node->get_input_shape(0) == node->get_input_shape(1) && reads_8_bits(builder, node) && next &&
+         rounds_soon(builder, next);
 }
 
 bool is_norm(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MVN"; }

@@ -2,12 +2,17 @@
 // 8 bits: the reference's numbers within the precision's tolerance, by the kernels that make it worthwhile.
 #include <array>
 
+#include <dnnl.hpp>
+
 #include <tenon/engine/kernels/low_bit/byte_table.hpp>
 #include <tenon/engine/kernels/low_bit/quantize.hpp>
 #include <tenon/engine/testing/near_reference.hpp>
 
 namespace tenon::engine_test {
 namespace int8_test {
+
+/// Whether AMX multiplies: then sums are steps of their own.
+bool has_tiles() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_amx; }
 
 /// Rounds to about that range, with a level at zero, as quantisers do.
 Out fake(const Out& x, double low, double high, std::int64_t levels = 256) {
@@ -48,7 +53,7 @@ TEST(Int8, ResidualBlocksStayInIt) {
   const auto steps = near_reference(convolution_8(sum, 16, 3, 2, 5), {x}, kF32, 0.999, 0.03);
   if (!engine::has_native_int8()) return;  // Computed with real numbers, and correct.
   EXPECT_EQ(count(steps, "Convolution"), 4u);
-  EXPECT_EQ(count(steps, "Add combine"), 1u);
+  EXPECT_EQ(count(steps, "Add "), has_tiles() ? 1u : 0u);
   EXPECT_EQ(count(steps, "reference"), 0u);
   EXPECT_EQ(count(steps, "FakeQuantize affine"), 0u);
 }
@@ -140,7 +145,7 @@ TEST(Int8, SumsOfRoundedProductsAreSumsOfNumbers) {
   for (const auto& [low, clipped] : std::vector<std::pair<double, bool>>{{-3, false}, {0, true}, {-1, true}}) {
     const Out sum = op1("Add", 1, {a, b});
     const auto steps = near_reference(fake(clipped ? relu(sum) : sum, low, 3), {x}, kF32, 0.999, 0.02);
-    if (!engine::has_native_int8()) continue;
+    if (!has_tiles()) continue;
     EXPECT_EQ(count(steps, "Add combine"), 1u) << low;
   }
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # openvino-tokenizers 2026.4.1.0 of tokenizers 0.23.3 (Hugging Face): three detokenizers answer in other words. A Metaspace decoder is left out, so
-# that the mark of a space, U+2581, stands in the text: "the quick fox" comes back with three of them and no space. Of a BPE model without a decoder,
-# where Hugging Face puts spaces between tokens, nothing stands between them: "thequickfox". WordPiece(cleanup=False), which leaves the space before
+# that the mark of a space, U+2581, stands in the text: "the quick fox" comes back with three of them and no space. A BPE model without a decoder,
+# for which Hugging Face puts spaces between tokens, has nothing between them: "thequickfox". WordPiece(cleanup=False), which leaves the space before
 # a full stop, is taken for WordPiece with the clean-up. WordPiece itself and the parts that Llama uses are right. Nothing is said.
 # Guess before the run: the converter refuses a decoder that it does not know, as it refuses other parts of a tokenizer.
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # SimpleITK 2.5.7 (ITK), ReadImage of NIfTI (.nii, .nii.gz, .hdr with .img): each NaN and each infinity becomes 0, for float32 and float64, images and
-# vectors, without a word, whoever wrote the file; nibabel 5.4.2 reads the same files right, so that SimpleITK's own writer has stored them. A map
+# vectors, without a word, whatever wrote the file; nibabel 5.4.2 reads the same files right, so that SimpleITK's own writer has stored them. A map
 # whose outside is NaN, as those of statistics and of diffusion are, has a true-looking 0 there, and its mean changes. NRRD and MetaImage keep them.
 # Guess before the run: a format of floats keeps NaN and infinity, as NRRD does in the same library.
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# samplerate 0.2.4 (libsamplerate), Resampler.process with end_of_input=True at the last block: what the sinc filters still hold is not handed out, and
-# a further call with nothing hands out nothing. A second of 16 kHz in blocks of 10 ms, doubled, lacks the last 288 samples, 9 ms, with sinc_best,
+# samplerate 0.2.4 (libsamplerate), Resampler.process with end_of_input=True at the last block: what the sinc filters still hold is not handed out,
+# and a further call with nothing hands out nothing. A second of 16 kHz in blocks of 10 ms, doubled, lacks the last 288 samples, 9 ms, with sinc_best,
 # and 40 with sinc_fastest; the rest is that of resample to the last bit. The first block is shorter by as many, and the room for a result is
 # counted by its block's own length. In one block, or in resample, nothing is lost; soxr's stream loses nothing in blocks of 10 ms either.
 # Guess before the run: end_of_input, which exists to say so, brings the rest, in as many samples as it takes.

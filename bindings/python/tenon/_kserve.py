@@ -32,6 +32,7 @@ from starlette.responses import JSONResponse  # noqa: E402
 from uvicorn.protocols.http.auto import AutoHTTPProtocol  # noqa: E402
 
 from . import errors  # noqa: E402
+from ._guard import Guard  # noqa: E402
 from ._batching import Batcher, Closed, Late, QueueFull  # noqa: E402
 from ._open_inference import array_from, by_name, split_body  # noqa: E402
 
@@ -166,11 +167,53 @@ def _parts_of(model: ServedModel) -> tuple:
     return plane, _Repository(model_registry=registry)
 
 
-class _Limited:
-    """REST requests that are too large or too slow end with an answer that says so."""
+class _Guarded:
+    """REST requests that may not come in, and their answers."""
 
-    def __init__(self, app: Any, limits: Any):
-        self._app, self._limits = app, limits
+    def __init__(self, app: Any, guard: Guard):
+        self._app, self._guard = app, guard
+
+    async def __call__(self, scope: dict, receive: Any, send: Any) -> None:
+        refusal = self._guard.refusal(scope["path"], scope["headers"]) if scope["type"] == "http" else None
+        if refusal is None:
+            return await self._app(scope, receive, send)
+        headers = {"connection": "close", **({"www-authenticate": "Bearer"} if refusal[0] == 401 else {})}
+        await JSONResponse({"error": refusal[1]}, refusal[0], headers=headers)(scope, receive, send)
+
+
+class _Ends:
+    """The waits for bodies of requests, which end when the server does."""
+
+    def __init__(self) -> None:
+        self._is_set, self._waits = False, set()
+
+    def set(self) -> None:
+        self._is_set = True
+        for each in list(self._waits):
+            each.cancel()
+
+    async def next_of(self, receive: Any) -> Optional[dict]:
+        """What receive() gives; None: the server ends."""
+        if self._is_set:
+            return None
+        waiting = asyncio.ensure_future(receive())
+        self._waits.add(waiting)
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            if self._is_set and waiting.cancelled():
+                return None
+            waiting.cancel()
+            raise
+        finally:
+            self._waits.discard(waiting)
+
+
+class _Limited:
+    """REST requests that are too large, too slow or not whole when the server ends get an answer that says so."""
+
+    def __init__(self, app: Any, limits: Any, ends: _Ends):
+        self._app, self._limits, self._ends = app, limits, ends
 
     async def __call__(self, scope: dict, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -180,12 +223,16 @@ class _Limited:
         if announced.isdigit() and int(announced) > most:
             return await self._answer(413, f"a request has at most {most} bytes here, not {int(announced)}", scope, receive, send)
 
-        too_large = False
+        too_large = ended = is_whole = False
 
         async def counted() -> dict:
-            nonlocal read, too_large
-            message = await receive()
+            nonlocal read, too_large, ended, is_whole
+            message = await receive() if is_whole else await self._ends.next_of(receive)
+            ended = message is None
+            if ended:
+                return {"type": "http.disconnect"}
             read += len(message.get("body", b""))
+            is_whole = is_whole or (message["type"] == "http.request" and not message.get("more_body"))
             if read <= most:
                 return message
             too_large = True
@@ -193,7 +240,7 @@ class _Limited:
 
         async def noted(message: dict) -> None:
             nonlocal begun
-            if not too_large:  # Else what the application says of a body without an end is not sent.
+            if not too_large and not ended:  # Else what the application says of a body without an end is not sent.
                 begun = True
                 await send(message)
 
@@ -204,10 +251,12 @@ class _Limited:
             if not begun:
                 await self._answer(408, f"the request did not come within {self._limits.timeout_s:g} s", scope, receive, send)
         except Exception:
-            if not too_large:
+            if not too_large and not ended:
                 raise
         if too_large and not begun:
             await self._answer(413, f"a request has at most {most} bytes here", scope, receive, send)
+        elif ended and not begun:
+            await self._answer(503, "the server ends, and the request was not whole", scope, receive, send)
 
     @staticmethod
     async def _answer(status: int, text: str, scope: dict, receive: Any, send: Any) -> None:
@@ -256,7 +305,7 @@ async def _refusal(_: Any, error: GrpcException) -> JSONResponse:
 class Rest:
     """kserve's REST server at one address."""
 
-    def __init__(self, model: ServedModel, host: str, port: int, limits: Any):
+    def __init__(self, model: ServedModel, host: str, port: int, limits: Any, guard: Guard):
         from kserve.model_server import app
 
         plane, repository = _parts_of(model)
@@ -267,7 +316,9 @@ class Rest:
         self._uvicorn = self._server._server
         self._uvicorn.capture_signals = contextlib.nullcontext  # The program's own handlers stay.
         self._socket = config_socket(host, port)
-        app.add_middleware(_Limited, limits=limits)
+        self._ends = _Ends()
+        app.add_middleware(_Limited, limits=limits, ends=self._ends)
+        app.add_middleware(_Guarded, guard=guard)  # The outermost: what may not come in is not read.
         app.add_exception_handler(GrpcException, _refusal)
 
     async def serve(self) -> None:
@@ -288,7 +339,15 @@ class Rest:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def stop(self) -> None:
+        """Takes no new requests, and gives up those that have not come whole."""
         self._uvicorn.should_exit = True
+        self._ends.set()
+
+    def give_up(self) -> None:
+        """Ends what is still in flight."""
+        self._uvicorn.force_exit = True
+        for each in list(self._uvicorn.server_state.connections):
+            each.transport.abort()
 
 
 def config_socket(host: str, port: int) -> socket.socket:
@@ -307,13 +366,32 @@ def config_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
+class _GuardedCalls(grpc.aio.ServerInterceptor):
+    """Calls without the token end before they are read. Browsers make none, so names of hosts tell nothing here."""
+
+    _OPEN = ("/inference.GRPCInferenceService/ServerLive", "/inference.GRPCInferenceService/ServerReady")
+
+    def __init__(self, guard: Guard):
+        self._guard = guard
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:
+        given = next((value for key, value in details.invocation_metadata if key == "authorization"), "")
+        if details.method in self._OPEN or self._guard.is_let_in(given.encode() if isinstance(given, str) else given):
+            return await continuation(details)
+
+        async def refuse(_: Any, context: Any) -> None:
+            await context.abort(StatusCode.UNAUTHENTICATED, "a token is needed: the metadata authorization: Bearer TOKEN")
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
+
+
 class Grpc:
     """kserve's gRPC service at one address."""
 
-    def __init__(self, model: ServedModel, host: str, port: int, limits: Any):
+    def __init__(self, model: ServedModel, host: str, port: int, limits: Any, guard: Guard):
         plane, repository = _parts_of(model)
         self._server = grpc.aio.server(
-            futures.ThreadPoolExecutor(max_workers=1), interceptors=(ExceptionToStatusInterceptor(),), maximum_concurrent_rpcs=limits.connections,
+            futures.ThreadPoolExecutor(max_workers=1), interceptors=(_GuardedCalls(guard), ExceptionToStatusInterceptor()), maximum_concurrent_rpcs=limits.connections,
             options=[("grpc.max_receive_message_length", limits.body_bytes), ("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0),
                      ("grpc.max_concurrent_streams", limits.connections), ("grpc.max_connection_idle_ms", max(60_000, round(limits.timeout_s * 10e3)))])
         grpc_predict_v2_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(InferenceServicer(plane, repository), self._server)

@@ -178,30 +178,42 @@ def _import_kserve() -> Any:
 
 
 class Server:
-    """Serves one model. run() serves until SIGTERM or Ctrl-C; in a program with an event loop, await serve() and call stop()."""
+    """Serves one model. run() serves until SIGTERM or Ctrl-C; in a program with an event loop, await serve() and call stop().
+
+    `token`: what requests must bring, as `Authorization: Bearer TOKEN` (metadata of that name by gRPC); all but health needs it, metrics too.
+    `without_token`: lets others in at an address that they reach, where what stands before the server asks; else ValueError.
+    """
 
     def __init__(self, runner: Any, name: str = "model", *, host: str = "127.0.0.1", http_port: int = 8080, grpc_port: Optional[int] = 8081,
-                 limits: Optional[Limits] = None):
+                 limits: Optional[Limits] = None, token: Optional[str] = None, without_token: bool = False):
+        from ._guard import Guard, is_local
+
+        if token is not None and (not token or not token.isascii() or any(each.isspace() or not each.isprintable() for each in token)):
+            raise ValueError("a token is letters, digits and signs of ASCII, without blanks")
+        if token is None and not without_token and not is_local(host):
+            raise ValueError(f"at {host} other machines reach the server: give a token (--token-file, TENON_SERVE_TOKEN), or say --no-token where "
+                             "what stands before it decides")
         from . import _kserve
 
         self.limits = limits or Limits()
         if self.limits.batch > 1 and not runner.has_rows:
             raise ValueError(f"batch={self.limits.batch}: requests to {name!r} cannot share an inference")
         self._host, self._http_port, self._grpc_port = host, http_port, grpc_port
-        self._parts = _kserve
+        self._parts, self._guard = _kserve, Guard(host, token)
         self.model = _kserve.ServedModel(name, runner, self.limits)
         self._stop: Optional[asyncio.Event] = None
         self.http_address = self.grpc_address = ""  #: Known once ready.
 
     async def serve(self, ready: Optional[Callable[["Server"], None]] = None) -> None:
-        """Serves until stop(): then refuses what is new, finishes what is in flight and returns."""
+        """Serves until stop(): then refuses what is new, finishes what is in flight within Limits.grace_s and returns."""
+        loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        rest, grpc = self._parts.Rest(self.model, self._host, self._http_port, self.limits), None
+        rest, grpc = self._parts.Rest(self.model, self._host, self._http_port, self.limits, self._guard), None
         serving = asyncio.create_task(rest.serve())
         try:
             self.http_address = await rest.address(serving)
             if self._grpc_port is not None:
-                grpc = self._parts.Grpc(self.model, self._host, self._grpc_port, self.limits)
+                grpc = self._parts.Grpc(self.model, self._host, self._grpc_port, self.limits, self._guard)
                 self.grpc_address = await grpc.start()
             if ready:
                 ready(self)
@@ -209,11 +221,15 @@ class Server:
             await asyncio.wait([stopping, serving], return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
         finally:
+            end = loop.time() + self.limits.grace_s  # One for all, so that slow clients of both protocols do not add up.
             self.model.stop()
             rest.stop()
             if grpc:
-                await grpc.stop(self.limits.grace_s)
-            await self.model.close(self.limits.grace_s)
+                await grpc.stop(max(0.0, end - loop.time()))
+            await self.model.close(max(0.0, end - loop.time()))
+            await asyncio.wait([serving], timeout=max(0.0, end - loop.time()))
+            if not serving.done():
+                rest.give_up()
             await serving
 
     def stop(self) -> None:
@@ -252,6 +268,8 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="CPU", help="device that runs the model")
     parser.add_argument("--name", help="name in the protocol; else the file's")
     parser.add_argument("--host", default="127.0.0.1", help="address to serve at; 0.0.0.0: all networks of this machine")
+    parser.add_argument("--token-file", metavar="FILE", help="the first line is the token that requests must bring; else that of TENON_SERVE_TOKEN, if it is set")
+    parser.add_argument("--no-token", action="store_true", help="lets others in at an address that they reach: what stands before the server asks")
     parser.add_argument("--http-port", type=int, default=8080, help="port of REST, metrics and health; 0: a free one")
     parser.add_argument("--grpc-port", type=int, default=8081, help="port of gRPC; 0: a free one; -1: none")
     parser.add_argument("--batch", type=int, default=default.batch, help="rows in one inference, from any of the clients")
@@ -283,8 +301,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         _import_kserve()
         limits = Limits(given.batch, given.delay_ms / 1e3, given.waiting, given.timeout_s, given.body_bytes, given.connections, given.grace_s)
         runner = runner_for(given.model, given.device, config, batch=given.batch, requests=given.requests, source=given.source)
+        token = os.environ.get("TENON_SERVE_TOKEN")
+        if given.token_file:
+            token = Path(given.token_file).read_text(encoding="utf-8").partition("\n")[0].strip()
         server = Server(runner, given.name or Path(given.model).stem, host=given.host, http_port=given.http_port,
-                        grpc_port=None if given.grpc_port < 0 else given.grpc_port, limits=limits)
+                        grpc_port=None if given.grpc_port < 0 else given.grpc_port, limits=limits, token=token,
+                        without_token=given.no_token)
         server.run()
     except (tn.Error, ImportError, OSError, ValueError) as error:
         print(f"tenon.serve: {error}", file=sys.stderr)

@@ -215,7 +215,7 @@ def test_limits_of_size(serve):
         ask(grpc.InferenceServerClient(served.grpc), grpc, x)
     host, port = served.http.rsplit(":", 1)
     with socket.create_connection((host, int(port)), 20) as chunks:  # A body whose size is not announced.
-        chunks.sendall(b"POST /v2/models/doubled/infer HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        chunks.sendall(b"POST /v2/models/doubled/infer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(30):
             try:
                 chunks.sendall(b"2000\r\n" + b"x" * 8192 + b"\r\n")
@@ -233,7 +233,7 @@ def test_limits_of_time_and_connections(serve):
     for each in slow[:4]:
         each.sendall(b"POST /v2/models/doubled/infer HTTP/1.1\r\nContent-Le")
     for each in slow[4:6]:
-        each.sendall(b"POST /v2/models/doubled/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+        each.sendall(b"POST /v2/models/doubled/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
     status, answer = served.post("/v2/models/doubled/infer", b"{}")
     assert status == 503, "all connections are taken"
     time.sleep(2.5)
@@ -252,6 +252,75 @@ def test_limits_of_time_and_connections(serve):
         each.close()
     assert time.time() - begin < 20
     assert served.post("/v2/models/doubled/infer", b"{}")[0] == 400, "and others are served again"
+
+
+def test_it_answers_under_no_name_of_another_site(serve):
+    served = serve(doubled_model())
+    for path, body in (("/v2/models/doubled/infer", b"{}"), ("/metrics", None), ("/v2/health/live", None)):
+        status, answer = served.post(path, body, {"Host": "evil.example"})
+        assert status == 403 and b"another site" in answer, (path, status, answer)
+        assert served.post(path, body, {"Origin": "http://evil.example"})[0] == 403
+        assert served.post(path, body, {"Host": "localhost:1", "Origin": "http://localhost:3000"})[0] == (400 if body else 200)
+
+
+def test_all_but_health_needs_the_token(serve, environment, tmp_path):
+    (tmp_path / "token").write_text("a-long-secret\n")
+    served = serve(doubled_model(), "--token-file", tmp_path / "token")
+    x, header = numpy.ones((1, 3), numpy.float32), {"authorization": "Bearer a-long-secret"}
+    for path in ("/metrics", "/v2/models/doubled", "/v2/models/doubled/ready", "/docs"):
+        assert served.post(path, None)[0] == 401 and served.post(path, None, {"Authorization": "Bearer wrong"})[0] == 401, path
+    assert served.post("/metrics", None, header)[0] == 200 and served.post("/v2/health/ready", None)[0] == 200
+    rest, rpc = http.InferenceServerClient(served.http), grpc.InferenceServerClient(served.grpc)
+    assert rest.is_server_ready() and rpc.is_server_ready()
+    for client, module, says in ((rest, http, "401"), (rpc, grpc, "UNAUTHENTICATED")):
+        with pytest.raises(module.InferenceServerException, match=f"token is needed|{says}"):
+            ask(client, module, x)
+        with pytest.raises(module.InferenceServerException, match=f"token is needed|{says}"):
+            ask(client, module, x, headers={"authorization": "Bearer wrong"})
+        assert (ask(client, module, x, headers=dict(header)).as_numpy("y") == 2).all()
+    assert served.stop() == 0
+    environment["TENON_SERVE_TOKEN"] = "of the environment is not letters"
+    done = subprocess.run([sys.executable, "-m", "tenon.serve", str(tmp_path / "doubled.xml")], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "without blanks" in done.stderr
+
+
+def test_it_ends_at_once_whatever_clients_do(serve):
+    served = serve(doubled_model((-1, 1024)), "--connections", 40, "--grace-s", 4)
+    host, port = served.http.rsplit(":", 1)
+
+    def connect():
+        return socket.create_connection((host, int(port)), 20)
+
+    idle, heads, bodies, deaf = ([connect() for _ in range(5)] for _ in range(4))
+    for each in heads:
+        each.sendall(b"POST /v2/models/doubled/infer HTTP/1.1\r\nContent-Le")
+    for each in bodies:
+        each.sendall(b"POST /v2/models/doubled/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{")
+    time.sleep(0.5)
+    begin = time.time()
+    assert served.stop() == 0
+    assert time.time() - begin < 3, "nothing was whole, so that nothing is finished"
+    for each in bodies:
+        each.settimeout(5)
+        assert b"503" in each.recv(100)
+    for each in (*idle, *heads, *bodies, *deaf):
+        each.close()
+
+
+def test_an_answer_that_is_not_read_does_not_hold_its_end(serve):
+    served = serve(doubled_model((-1, 1024)), "--grace-s", 2)
+    x = numpy.zeros((4096, 1024), numpy.float32)
+    given = http.InferInput("x", list(x.shape), "FP32")
+    given.set_data_from_numpy(x)
+    body, length = http.InferenceServerClient.generate_request_body([given], outputs=[http.InferRequestedOutput("y", binary_data=True)])
+    host, port = served.http.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), 20) as deaf:  # 16 MiB come back, more than sockets hold.
+        deaf.sendall((f"POST /v2/models/doubled/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\nInference-Header-Content-Length: {length}\r\n"
+                      "Content-Type: application/octet-stream\r\n\r\n").encode() + body)
+        time.sleep(2)
+        begin = time.time()
+        assert served.stop() == 0
+        assert time.time() - begin < 6
 
 
 def test_what_is_in_flight_is_finished(serve, root):
@@ -341,7 +410,8 @@ def test_an_inference_that_is_late_leaves_its_request_to_the_next(serve, root):
     (["{model}", "--batch", "0"], "batch must be positive"),
     (["{model}", "--timeout-s", "0"], "timeout_s must be positive"),
     (["{model}", "--set", "NO_SUCH=1"], "NO_SUCH"),
-    (["{model}", "--host", "203.0.113.1"], "cannot serve at 203.0.113.1"),
+    (["{model}", "--host", "203.0.113.1", "--no-token"], "cannot serve at 203.0.113.1"),
+    (["{model}", "--host", "0.0.0.0"], "give a token (--token-file, TENON_SERVE_TOKEN), or say --no-token"),
     (["{summed}", "--batch", "4"], "first extent of 'y' is fixed"),
 ])
 def test_wrong_starts(tmp_path, environment, arguments, says):

@@ -25,7 +25,9 @@ class PacketRing;
 
 /// How to open a video. The defaults serve files and streams; devices use what they offer.
 struct Options {
-  std::string format;  ///< Demuxer or capture device ("v4l2", "lavfi"); empty: probed. /dev/video* is v4l2.
+  /// Demuxer or capture device ("v4l2", "lavfi"); empty: probed. /dev/video* is v4l2. Demuxers that run scripts or load code which the input
+  /// names (avisynth, vapoursynth, lavfi) are taken only by this name, or by the option format_whitelist.
+  std::string format;
   std::map<std::string, std::string> input;    ///< FFmpeg's demuxer and protocol options ("rtsp_transport" = "tcp").
   std::map<std::string, std::string> decoder;  ///< FFmpeg's decoder options.
   std::uint32_t width_px = 0, height_px = 0;   ///< Requested from a capture device.
@@ -50,6 +52,9 @@ struct Options {
 };
 
 namespace detail {
+
+/// With commas: what a medium may be taken for without being asked for by name.
+const std::string& demuxers_of_media();
 
 /// Demuxer of one video or audio stream. Not movable: FFmpeg holds its address for the interrupt callback.
 class Input {

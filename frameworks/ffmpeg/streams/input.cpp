@@ -50,6 +50,22 @@ TENON_INLINE const AVInputFormat* demuxer_of(const std::string& format, const st
                                    (why.empty() ? "" : "; its library of devices cannot be loaded: " + why));
 }
 
+/// The demuxers that FFmpeg may choose by what a medium says or is called. Those that run a script or load libraries that an input names
+/// (AviSynth's and VapourSynth's scripts, graphs of filters) are taken only where they are asked for by name: "clip.avs" is no medium.
+TENON_INLINE const std::string& demuxers_of_media() {
+  static const std::string names = [] {
+    std::string all;
+    void* state = nullptr;
+    while (const AVInputFormat* one = av_demuxer_iterate(&state)) {
+      const std::string_view name = one->name;
+      if (name == "avisynth" || name == "vapoursynth" || name == "lavfi") continue;
+      all.append(all.empty() ? "" : ",").append(name);
+    }
+    return all;
+  }();
+  return names;
+}
+
 TENON_INLINE Input::Input(const std::string& name, const Options& options, AVMediaType type)
     : address_(name),
       name_(without_credentials(name)),
@@ -160,6 +176,7 @@ TENON_INLINE void Input::open(const Options& options) {
   const AVInputFormat* const demuxer = format.empty() ? nullptr : demuxer_of(format, kind_ + " \"" + name_ + "\"");
   Dictionary dictionary;
   for (const auto& [key, value] : options.input) dictionary.set(key, value);
+  if (!demuxer && !options.input.contains("format_whitelist")) dictionary.set("format_whitelist", demuxers_of_media());
   const bool device = demuxer && demuxer->priv_class && AV_IS_INPUT_DEVICE(demuxer->priv_class->category);
   if (device && options.width_px && options.height_px) {
     dictionary.set("video_size", std::to_string(options.width_px) + "x" + std::to_string(options.height_px));

@@ -382,6 +382,25 @@ TEST_F(FfmpegSource, AMissingCameraIsAnError) {
   EXPECT_NE(run("/dev/null", options).first, Code::kOk);
 }
 
+/// A medium runs no script and loads no library, whatever its name says: that is asked for by the name of the demuxer.
+TEST_F(FfmpegSource, ScriptsAreNoMedia) {
+  ff::Options by_name;
+  by_name.format = "lavfi";
+  EXPECT_EQ(run("color=size=32x32:duration=1", by_name).first, Code::kOk);
+  const std::string all = "," + ff::detail::demuxers_of_media() + ",";
+  for (const char* script : {"avisynth", "vapoursynth", "lavfi"})
+    EXPECT_EQ(all.find("," + std::string(script) + ","), std::string::npos) << script;
+  for (const char* medium : {"matroska,webm", "mov,mp4,m4a", "mpegts", "hls", "concat", "rtsp", "image2", "wav"})
+    EXPECT_NE(all.find("," + std::string(medium) + ","), std::string::npos) << medium;
+  EXPECT_NE(run(write(folder_.file("clip.avs"), "LoadPlugin(\"evil.so\")\nVersion()\n")).first, Code::kOk);
+  // The program's own list takes the place of ours, and holds for it, too.
+  ff::Options options;
+  options.input["format_whitelist"] = "matroska";
+  tenon_test::make_clip(folder_.file("clip.mp4"), ClipSpec{});
+  EXPECT_NE(run(folder_.file("clip.mp4"), options).first, Code::kOk);
+  EXPECT_EQ(run(folder_.file("clip.mp4")).first, Code::kOk);
+}
+
 TEST_F(FfmpegSource, ACaptureDeviceIsReadWithoutBlocking) {
   // lavfi is a capture device of libavdevice that needs no hardware.
   ff::Options options;

@@ -79,6 +79,7 @@ struct DrawOptions {
   int text_scale = 0;    ///< 0: 1/360 of the height, at least 1.
   /// One for each detection; empty: those of their labels.
   std::span<const Colour> colours = {};
+  bool has_bars = true;  ///< Labels lie on bars of their colour; without, they have that colour themselves.
 };
 
 /// Draws every detection: an outline in its label's colour, and the label on a filled bar above it (inside if there

@@ -39,6 +39,8 @@ struct Shown {
   std::vector<std::pair<std::string, Colour>> colours;  ///< By label.
   bool are_colours_by_id;
   std::string text;
+  bool has_bars;         ///< Texts lie on bars.
+  int texts_x, texts_y;  ///< Where the classes of the frame begin.
 };
 
 /// The limbs of a person, as pairs of COCO's 17 points.
@@ -117,14 +119,16 @@ void draw_polygon(Canvas& canvas, const Tensor& corners, int thickness) {
   }
 }
 
-/// Writes the classes of the whole frame, line by line from the top left corner.
-void draw_texts(Canvas& canvas, const Collection& known, int scale) {
-  int y = 2 * scale;
+/// Writes the classes of the whole frame, line by line.
+void draw_texts(Canvas& canvas, const Collection& known, int scale, const Shown& shown) {
+  const int x = shown.texts_x;
+  int y = shown.texts_y + 2 * scale;
   for (const auto& text : known.of<metadata::Classification>(metadata::kFrame)) {
     const std::string line = text->label + " " + std::to_string(pixel(100.0 * static_cast<double>(text->score))) + "%";
-    canvas.fill(0, y - 2 * scale, Canvas::text_width(line, scale) + 4 * scale,
-                y + Canvas::text_height(scale) + 2 * scale, {0, 0, 0});
-    canvas.text(2 * scale, y, line, scale, {255, 255, 255});
+    if (shown.has_bars)
+      canvas.fill(x, y - 2 * scale, x + Canvas::text_width(line, scale) + 4 * scale,
+                  y + Canvas::text_height(scale) + 2 * scale, {0, 0, 0});
+    canvas.text(x + 2 * scale, y, line, scale, {255, 255, 255});
     y += Canvas::text_height(scale) + 4 * scale;
   }
 }
@@ -208,7 +212,10 @@ class Draw final : public TransformInplace {
                split(given.text("only"), ','),
                colours_of(given),
                given.text("colour_by") == "id",
-               given.text("text")},
+               given.text("text"),
+               given.flag("bars"),
+               static_cast<int>(given.integer("texts_x")),
+               static_cast<int>(given.integer("texts_y"))},
         writable_(environment.ledger, drawn_edge()) {}
 
   void process(std::uint32_t, Frame& frame) override {
@@ -252,7 +259,7 @@ class Draw final : public TransformInplace {
           {{box.x1, box.y1, box.x2, box.y2}, object->label_id, object->score, label_of(known, object, shown_)});
       colours_.push_back(colour_of(*object.value));
     }
-    vision::draw(frame, objects_, {shown_.labels, shown_.scores, thickness, scale, colours_});
+    vision::draw(frame, objects_, {shown_.labels, shown_.scores, thickness, scale, colours_, shown_.has_bars});
   }
 
   void draw_all(const Frame& frame, const Collection& known) {
@@ -276,7 +283,7 @@ class Draw final : public TransformInplace {
                                     : draw_points(canvas, points->tensor, thickness);
       }
     }
-    if (shown_.texts) draw_texts(canvas, known, scale);
+    if (shown_.texts) draw_texts(canvas, known, scale, shown_);
   }
 
   /// Writes the user's text in the lower left corner.
@@ -293,7 +300,7 @@ class Draw final : public TransformInplace {
     std::snprintf(number, sizeof number, "%.3f", static_cast<double>(time_ns) * 1e-9);
     put_in(text_, "{time}", number);
     const int height = Canvas::text_height(scale) + 4 * scale, top = canvas.height() - height;
-    canvas.fill(0, top, Canvas::text_width(text_, scale) + 4 * scale, canvas.height(), {0, 0, 0});
+    if (shown_.has_bars) canvas.fill(0, top, Canvas::text_width(text_, scale) + 4 * scale, canvas.height(), {0, 0, 0});
     canvas.text(2 * scale, top + 2 * scale, text_, scale, {255, 255, 255});
   }
 
@@ -342,7 +349,11 @@ KnownElement draw() {
        "its time "
        "in seconds",
        std::string()},
-      {"texts", "Writes classes: that of an object behind its label, those of the frame in its corner", true},
+      {"texts", "Writes classes: that of an object behind its label, those of the frame from its upper left corner on",
+       true},
+      {"texts_x", "Where the classes of the frame begin, in pixels from its left edge", std::int64_t{0}, false, 0, 1e6},
+      {"texts_y", "The same from its upper edge", std::int64_t{0}, false, 0, 1e6},
+      {"bars", "Texts lie on bars; without, labels have the colour of their box", true},
       {"thickness", "Thickness of lines in pixels; 0: 1/240 of the picture's height", std::int64_t{0}, false, 0, 100},
       {"text_scale", "Pixels for each dot of a letter; 0: 1/360 of the picture's height", std::int64_t{0}, false, 0,
        32},

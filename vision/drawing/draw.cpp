@@ -221,9 +221,10 @@ void draw(const Frame& frame, std::span<const Detection> detections, const DrawO
     const int height = Canvas::text_height(scale) + 4 * scale;
     const int top = y1 - height >= 0 ? y1 - height : std::max(y1, 0);
     const int left = std::max(0, std::min(x1, canvas.width() - width));
-    canvas.fill(left, top, left + width, top + height, colour);
-    canvas.text(left + 2 * scale, top + 2 * scale, d.label, scale, readable_on(colour));
-    canvas.text(left + 2 * scale + name_width + gap, top + 2 * scale, score, scale, readable_on(colour));
+    const Colour letters = options.has_bars ? readable_on(colour) : colour;
+    if (options.has_bars) canvas.fill(left, top, left + width, top + height, colour);
+    canvas.text(left + 2 * scale, top + 2 * scale, d.label, scale, letters);
+    canvas.text(left + 2 * scale + name_width + gap, top + 2 * scale, score, scale, letters);
   }
 }
 

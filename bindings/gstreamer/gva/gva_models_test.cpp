@@ -3,6 +3,7 @@
 // take the size of the frames.
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -79,6 +80,8 @@ class GvaTrack : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
+using GvaModels = GvaTrack;
+
 /// Frames in which an object is seen, then for `missing` nothing, then another one.
 std::vector<Json> seen_again(const Json& first, int missing, const Json& then) {
   std::vector<Json> frames(4, Json::array({first}));
@@ -141,6 +144,54 @@ TEST_F(GvaTrack, ModelsTakeTheSizeOfTheFrames) {
       Line("videotestsrc num-buffers=1 ! gvainference reshape-width=40 model=" + path_of("same.xml") + " ! fakesink")
           .run(),
       HasSubstr("found 40 and 0"));
+}
+
+/// A red box around an object, its label, and a class of the frame, on black.
+TEST_F(GvaModels, TextsAreWhereTheyAreTold) {
+  // A model that is sure of its only class.
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 8, 8});
+  x->set_friendly_name("x");
+  const auto axes = op::v0::Constant::create(element::i64, Shape{3}, std::vector<std::int64_t>{1, 2, 3});
+  const auto mean = std::make_shared<op::v1::ReduceMean>(x, axes, false);
+  const auto one = op::v0::Constant::create(element::f32, Shape{1, 1}, std::vector<float>{1});
+  Model night(OutputVector{std::make_shared<op::v1::Add>(mean, one)->output(0)}, ParameterVector{x}, "night");
+  night.set_rt_info(std::string("classification"), {"model_info", "model_type"});
+  night.set_rt_info(std::string("night"), {"model_info", "labels"});
+  serialize(night, path_of("night.xml"));
+  std::ofstream(path_of("one.json")) << Json::array({{{"objects", {object(100, 60)}}}}).dump();
+  constexpr int kWidth = 320;
+  const auto drawn = [&](const std::string& options) {
+    Line line(
+        "videotestsrc num-buffers=1 pattern=black ! video/x-raw,format=RGB,width=320,height=240 ! gvaclassify "
+        "inference-region=full-frame model=" +
+        path_of("night.xml") + " ! gvaattachroi file-path=" + path_of("one.json") +
+        " ! gvawatermark displ-cfg=color-idx=0,thickness=1" + options + " ! filesink location=" + path_of("out.rgb"));
+    EXPECT_EQ(line.run(), "") << options;
+    line.to(GST_STATE_NULL);
+    std::ifstream file(path_of("out.rgb"), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  // How many pixels of a part of the picture have this colour.
+  const auto count = [](const std::string& picture, int left, int top, int right, int bottom,
+                        const std::string& colour) {
+    int found = 0;
+    for (int y = top; y < bottom; ++y)
+      for (int at = left; at < right; ++at)
+        found += picture.compare(static_cast<std::size_t>(y * kWidth + at) * 3, 3, colour) == 0;
+    return found;
+  };
+  const std::string red("\xff\0\0", 3), white("\xff\xff\xff", 3);
+  const std::string usual = drawn(""), bare = drawn(",draw-txt-bg=false"), moved = drawn(",text-x=40,text-y=125");
+  ASSERT_EQ(usual.size(), 320u * 240 * 3);
+  EXPECT_GT(count(usual, 0, 0, 80, 20, white), 20) << "the class of the frame";
+  EXPECT_EQ(count(moved, 0, 0, 80, 20, white), 0);
+  EXPECT_EQ(count(moved, 0, 100, 40, 120, white), 0);
+  EXPECT_EQ(count(moved, 40, 100, 120, 120, white), count(usual, 0, 0, 80, 20, white));
+  // The label is above the box: letters on a red bar, or red letters.
+  const int bar = count(usual, 100, 40, 200, 60, red), letters = count(bare, 100, 40, 200, 60, red);
+  EXPECT_GT(letters, 20);
+  EXPECT_GT(bar, 3 * letters);
+  EXPECT_EQ(count(bare, 100, 60, 136, 100, red), count(usual, 100, 60, 136, 100, red)) << "the box is the same";
 }
 
 TEST_F(GvaTrack, SettingsThatAreNoneAreRefusedByName) {

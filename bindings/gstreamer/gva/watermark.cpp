@@ -40,7 +40,10 @@ std::set<std::string> labels_of(const std::string& value) {
 
 /// Reads displ-cfg. Options without an effect here are taken.
 void read_options(const std::string& text, const std::string& owner, Looks& looks) {
-  static const std::set<std::string> without_effect{"font-type", "draw-txt-bg", "text-x", "text-y"};
+  static const std::set<std::string> without_effect{"font-type"};
+  constexpr double kFirstLine =
+      25;  ///< text-y is the lower edge of the first line; this, its default, is the picture's upper edge here.
+  constexpr double kMost = 1e6;
   static const std::pair<const char*, const char*> colours[] = {{"0", "#ff0000"}, {"1", "#00ff00"}, {"2", "#0000ff"}};
   for (const auto& [key, value] : options_of(text, owner)) {
     const std::string what = owner + ": " + key;
@@ -56,6 +59,12 @@ void read_options(const std::string& text, const std::string& owner, Looks& look
       for (const auto& [index, colour] : colours) {
         if (value == index) looks.draw["colours"] = std::string("*=") + colour;
       }
+    } else if (key == "draw-txt-bg") {
+      looks.draw["bars"] = flag_of(value, what) ? "true" : "false";
+    } else if (key == "text-x") {
+      looks.draw["texts_x"] = std::to_string(std::lround(number_of(value, what, 0, kMost)));
+    } else if (key == "text-y") {
+      looks.draw["texts_y"] = std::to_string(std::lround(std::max(number_of(value, what, 0, kMost) - kFirstLine, 0.0)));
     } else if (key == "ff-custom-txt") {
       looks.draw["text"] = value;
     } else if (key == "show-roi") {

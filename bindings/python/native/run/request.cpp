@@ -503,7 +503,8 @@ void add_inference(nb::class_<Request>& request) {
           "port, name or index; without them the tensors that were set. share_inputs=True uses arrays where they lie; "
           "else they are copied, and converted to the port's type. share_outputs=True gives views of the request's "
           "memory, which the next inference overwrites. In Python's main thread Ctrl-C ends an inference at its next "
-          "step; one that took less than 20 ms the last time is waited for, unless its inputs are more than twice as "
+          "step, on a GPU when what it was given is done; one that took less than 20 ms the last time is waited for, "
+          "unless its inputs are more than twice as "
           "large now. @errors InvalidArgument: an array that fits no input; Busy: the request is in use; Cancelled: "
           "cancel() was called.")
       .def(

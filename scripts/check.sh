@@ -316,11 +316,12 @@ check_media() {
   grep -E 'rounds|frames' build/release/Testing/Temporary/LastTest.log
 }
 
-# A pipeline of many streams that come, go, change and fail, and its page's clients, for half an hour: build/soak has plots.
+# A pipeline of many streams that come, go, change and fail, its page's clients, a broker that goes away, and requests that are cancelled on
+# devices that fail, for half an hour: build/soak has plots.
 check_soak() {
   local lib="$PWD/build/release/lib"
-  configure release && build release tenon_with_modules tenon_device_cpu &&
-    TENON_DEVICE_PATH="$lib" TENON_ELEMENT_PATH="$lib" python3 tests/soak/soak.py --tenon build/release/bin/tenon --models models \
+  configure release && build release tenon_with_modules tenon_device_cpu tenon_device_npu tenon_npu_driver tenon_python &&
+    PYTHONPATH="$PWD/build/release/python" TENON_DEVICE_PATH="$lib" TENON_ELEMENT_PATH="$lib" "$(venv_python)" tests/soak/soak.py --tenon build/release/bin/tenon --models models \
       --seconds "${TENON_SOAK:-1800}" --out build/soak
 }
 

@@ -66,7 +66,7 @@ class CommandFilesOfAll : public ToolTest {
                                                {kFolder, {"case", {"case/model.onnx"}}},
                                                {kProgramFile, {"ops.txt", {"ops.txt"}}},
                                                {kSourceFile, {"ops.txt", {"ops.txt"}}}};
-  /// Of options that others need: values that are no files.
+  /// Values, which name no files, for options that others need.
   const std::map<std::string, std::string> values_{{"--estimate", "4000"}};
 
   /// Without what checks of its value add: "PIPELINE:FILE".

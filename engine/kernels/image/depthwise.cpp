@@ -90,9 +90,9 @@ struct Part {
   const Depthwise& what;
   const std::uint16_t* image;
   const float* packed;  ///< The bias, then the weights of each point.
-  Y* row;               ///< Of the result.
+  Y* row;               ///< The result's.
   std::ptrdiff_t top;
-  std::ptrdiff_t first_row, end_row;  ///< Of the window, within the image.
+  std::ptrdiff_t first_row, end_row;  ///< The rows of the window that lie within the image.
 };
 
 /// kCount neighbours from column `at` of the result on, whose windows lie within the image.

@@ -13,7 +13,7 @@ struct Depthwise {
   std::size_t batch = 1, channels = 0, height = 0, width = 0, out_height = 0, out_width = 0;
   std::size_t window = 3, stride = 1;
   std::ptrdiff_t pad_top = 0, pad_left = 0;
-  Function function = Function::kClamp;  ///< Of what the window sums: clamped to [low, high], or x times a sigmoid.
+  Function function = Function::kClamp;  ///< What becomes of a sum: clamped to [low, high], or x times a sigmoid.
   float low = 0, high = 0;
 };
 

@@ -95,6 +95,17 @@ bench_npu() {
   "$(venv_python)" bench/npu/npu.py --build build/release --zoo build/data/zoo "$@"
 }
 
+# OpenVINO's API over Tenon beside OpenVINO's wheel and Tenon's own API: calls, the time of compiling a program, models.
+bench_compat() {
+  setup test
+  configure release -DTENON_BUILD_BENCH=ON
+  build release tenon_with_modules tenon_gpu_layer tenon_device_cpu tenon_device_gpu calls_tenon calls_compat calls_openvino cpu_worker_tenon cpu_worker_compat \
+    cpu_worker_openvino
+  "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null
+  say "compat: quiet the machine for honest figures; about 4 minutes"
+  "$(venv_python)" bench/compat/compat.py --build build/release --zoo build/data/zoo "$@"
+}
+
 # Video decoded by the software VA-API driver beside ffmpeg's own decoders.
 bench_vaapi() {
   setup test
@@ -174,6 +185,7 @@ bench() {
   if [ "${1:-}" = graphs ]; then shift; bench_graphs "$@"; return; fi
   if [ "${1:-}" = gpu ]; then shift; bench_gpu "$@"; return; fi
   if [ "${1:-}" = gpu-host ]; then shift; bench_gpu_host "$@"; return; fi
+  if [ "${1:-}" = compat ]; then shift; bench_compat "$@"; return; fi
   if [ "${1:-}" = vaapi ]; then shift; bench_vaapi "$@"; return; fi
   if [ "${1:-}" = elements ]; then shift; bench_elements "$@"; return; fi
   if [ "${1:-}" = python ]; then shift; bench_python "$@"; return; fi

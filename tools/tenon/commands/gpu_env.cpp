@@ -110,10 +110,13 @@ Environment environment_of(const GpuEnvOptions& options) {
   // A GPU's local memory: kernels that use all of it do not run in the runtime's 32 KiB.
   prefer(environment, "CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", "64KB");
 #if defined(__x86_64__)  // The runtime is for these processors alone.
-  // On CPUs of other makers the runtime's newest instructions compute nonsense.
+  // On CPUs of other makers the runtime's newest instructions compute nonsense. On Intel's newest (Sapphire Rapids and later) it makes
+  // no image once it has taken a program's binary: "Requested image function for library that hasn't been loaded".
   __builtin_cpu_init();
   if (!__builtin_cpu_is("intel") && __builtin_cpu_supports("avx2"))
     prefer(environment, "CL_CONFIG_CPU_TARGET_ARCH", "core-avx2");
+  else if (__builtin_cpu_supports("avx512bf16"))
+    prefer(environment, "CL_CONFIG_CPU_TARGET_ARCH", "skx");
 #endif
   if (!options.name.empty()) environment.emplace_back("TENON_GPU_NAME", options.name);
   if (!options.memory.empty()) environment.emplace_back("TENON_GPU_MEMORY", options.memory);

@@ -4,6 +4,7 @@
 #include <tenon/engine/kernels/image/depthwise.hpp>
 
 #include <algorithm>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tenon/engine/kernels/image/depthwise.cpp"

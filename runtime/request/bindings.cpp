@@ -105,7 +105,8 @@ void Bindings::replace(PortRef port, PortBinding binding) {
 void Bindings::set(PortRef port, const Tensor& tensor) {
   const PortInfo& info = model_->info(port);
   // Setting the same tensor again changes nothing and costs nothing: the device is not asked again.
-  const auto* const user = std::get_if<UserTensor>(&slot(port).binding);
+  Slot& slot = this->slot(port);
+  auto* user = std::get_if<UserTensor>(&slot.binding);
   if (tensor && user && user->path.serves(tensor) && (port.is_input || tensor.is_writable())) return;
   check_tensor(info, tensor, tensor.shape(), port.is_input);
   if (!port.is_input && !tensor.is_writable()) {
@@ -114,7 +115,12 @@ void Bindings::set(PortRef port, const Tensor& tensor) {
                                              ": the memory is read-only or still read by its owner");
   }
   if (port.is_input) use_tensor(port.index);
-  replace(port, UserTensor{TensorPath(site(port), without_slot_lease(tensor), path_of(slot(port).binding))});
+  user = std::get_if<UserTensor>(&slot.binding);
+  if (!user)
+    return replace(port, UserTensor{TensorPath(site(port), without_slot_lease(tensor), path_of(slot.binding))});
+  user->adopt(site(port), without_slot_lease(tensor));
+  slot.detach();
+  needs_prepare_ = needs_complete_ = true;
 }
 
 void Bindings::set_batch(PortRef port, const std::vector<Tensor>& tensors) {

@@ -28,20 +28,30 @@ Tensor BindingSite::allocate(const Shape& shape) const {
                        : device.compiled().allocate_output(port.index, shape);
 }
 
-TensorPath::TensorPath(const BindingSite& site, const Tensor& tensor, const TensorPath* before) {
+TensorPath::TensorPath(const BindingSite& site, Tensor tensor, const TensorPath* before) {
+  if (before) staging_ = before->staging_;
+  take(site, std::move(tensor));
+}
+
+void TensorPath::take(const BindingSite& site, Tensor tensor) {
   ChosenWay chosen = choose_way(site.model, site.device, site.port, tensor, site.ledger);
-  way_ = chosen.way;
-  if (way_ == Way::kPacked) {
-    if (before) staging_ = before->staging_;
-    if (!staging_ || staging_.shape() != tensor.shape() || staging_.element_type() != site.info().type)
-      staging_ = site.allocate(tensor.shape());
-    site.device.bind(site.port, staging_);
-  } else if (way_ == Way::kInPlace) {
-    site.device.bind(site.port, chosen.tensor);
+  const bool is_packed = chosen.way == Way::kPacked;
+  if (is_packed) {
+    const bool fits = staging_ && staging_.shape() == tensor.shape() && staging_.element_type() == site.info().type;
+    Tensor staging = fits ? staging_ : site.allocate(tensor.shape());
+    site.device.bind(site.port, staging);
+    staging_ = std::move(staging);
+  } else {
+    if (chosen.way == Way::kInPlace) site.device.bind(site.port, chosen.tensor);
+    if (staging_) staging_ = {};
   }
+  way_ = chosen.way;
   // A packed copy reads or writes the routed view, if there is one.
-  tensor_ = way_ == Way::kPacked && !chosen.bracketed ? chosen.tensor : tensor;
-  if (chosen.bracketed) mapped_ = std::move(chosen.tensor);
+  tensor_ = is_packed && !chosen.bracketed ? chosen.tensor : std::move(tensor);
+  if (chosen.bracketed)
+    mapped_ = std::move(chosen.tensor);
+  else if (mapped_)
+    mapped_ = {};
 }
 
 bool TensorPath::serves(const Tensor& tensor) const {

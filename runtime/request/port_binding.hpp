@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -37,9 +38,10 @@ class TensorPath {
   TensorPath() = default;
   /// Holds a tensor that is not bound: an input's that waits for its shape, or an output's, which the device asks for.
   explicit TensorPath(Tensor tensor) : tensor_(std::move(tensor)) {}
-  /// Chooses the way and binds. @param before  The port's path until now, or null: its staging tensor is used again if it fits.
-  /// @errors as choose_way; nothing is bound then
-  TensorPath(const BindingSite& site, const Tensor& tensor, const TensorPath* before);
+  /// As take(). @param before  The port's path until now, or null: its staging tensor is used again if it fits.
+  TensorPath(const BindingSite& site, Tensor tensor, const TensorPath* before);
+  /// Chooses the way of this tensor and binds. @errors as choose_way; nothing is bound then, and the path is as before
+  void take(const BindingSite& site, Tensor tensor);
 
   const Tensor& tensor() const { return tensor_; }
   bool is_bound() const { return way_ != Way::kNone; }
@@ -87,7 +89,7 @@ struct OwnTensor {
   TensorPath path;
 
   void bind(const BindingSite& site) {
-    if (path.is_bound()) path = TensorPath(site, path.tensor(), &path);
+    if (path.is_bound()) path.take(site, path.tensor());
   }
   void for_each(auto use) const {
     if (path.tensor()) use(path.tensor());
@@ -96,7 +98,10 @@ struct OwnTensor {
   void end_access() noexcept { path.end_access(); }
   /// Adopts what set_shape() on the lent tensor made.
   void adopt(const BindingSite& site, const Tensor& made) {
-    path = site.port.is_input ? TensorPath(site, made, &path) : TensorPath(made);
+    if (site.port.is_input)
+      path.take(site, made);
+    else
+      path = TensorPath(made);
   }
   /// Makes the tensor of an output of dynamic shape. A tensor that was lent keeps its contents.
   Tensor make_output(const BindingSite& site, const Shape& shape);
@@ -110,7 +115,7 @@ struct UserTensor {
   void for_each(auto use) const { use(path.tensor()); }
   void prepare(const BindingSite& site) { path.prepare(site); }
   void end_access() noexcept { path.end_access(); }
-  void adopt(const BindingSite& site, const Tensor& made) { path = TensorPath(site, made, &path); }
+  void adopt(const BindingSite& site, Tensor made) { path.take(site, std::move(made)); }
   /// What the device writes, in this shape. @errors kInvalidArgument: the tensor cannot have it
   Tensor output(const BindingSite& site, const Shape& shape);
 };
@@ -120,7 +125,7 @@ struct JoinedBatch {
   TensorPath path;
   std::vector<Tensor> items;  ///< Copied for each inference; none if they are adjacent.
 
-  void bind(const BindingSite& site) { path = TensorPath(site, path.tensor(), &path); }
+  void bind(const BindingSite& site) { path.take(site, path.tensor()); }
   void for_each(auto use) const {
     if (items.empty()) use(path.tensor());
     for (const Tensor& item : items) use(item);

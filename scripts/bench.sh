@@ -139,9 +139,9 @@ bench_gpu() {
 bench_gpu_host() {
   setup test
   configure release -DTENON_BUILD_BENCH=ON
-  build release gpu_bench host_worker first_inference tenon_device_gpu tenon_device_cpu
+  build release gpu_bench host_worker moving_tenon first_inference tenon_device_gpu tenon_device_cpu
   "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null
-  say "gpu-host: quiet the machine for honest figures; about 3 minutes"
+  say "gpu-host: quiet the machine for honest figures; about 8 minutes"
   python3 bench/gpu/host.py --build build/release --zoo build/data/zoo "$@"
 }
 

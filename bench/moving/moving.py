@@ -30,8 +30,8 @@ LARGE_BYTES = 48 << 20  # More than a share of a cache.
 
 
 class Worker:
-    def __init__(self, path):
-        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, path, environment=None):
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -76,9 +76,22 @@ def seconds_of(name, worker, extents, chunk):
         yield worker.times(extents[at:at + chunk])
 
 
+def model_in(zoo, name):
+    """The file of a model, which is made there unless it is."""
+    zoo.mkdir(parents=True, exist_ok=True)
+    path = zoo / f"{name}.xml"
+    if not path.exists():
+        function, arguments = models.MODELS[name]
+        builder = function(name, **arguments)
+        models.write_ir(builder.save(zoo), builder.states)
+    return path
+
+
 def measure(name, path, team, threads, precision, rounds, count):
+    """@param team  Workers by name: the speeds are the first one's beside the second's."""
     extents = sequence(name, count)
-    reads = [float(team["tenon"].ask(f"read {threads}"))]
+    reader = next(iter(team.values()))
+    reads = [float(reader.ask(f"read {threads}"))]
     for worker in team.values():
         worker.ask(f"load {path} {threads} {precision}")
     found = {"model": name, "threads": threads, "precision": precision}
@@ -101,16 +114,16 @@ def measure(name, path, team, threads, precision, rounds, count):
                       "known_ms": round(statistics.median(sum(us) / len(us) for us in seen[peer][1:]) / 1e3, 3),
                       "resident_mb": int(team[peer].ask("memory").split()[0]) // 1024, "sum": sums[peer]}
     if is_decoder(name) and weights_read(name, path) > LARGE_BYTES:
-        reads.append(float(team["tenon"].ask(f"read {threads}")))
+        reads.append(float(reader.ask(f"read {threads}")))
         found["read_gb_per_s"] = statistics.mean(reads)
         for peer in team:
             per_s = weights_read(name, path) / found[peer]["known_ms"] / 1e6
             found[peer]["of_plain_read"] = round(per_s / found["read_gb_per_s"], 3)
     if len(team) == 2:
-        tenon, other = found["tenon"], found["openvino"]
-        found["speed_new"] = round(other["new_ms"] / tenon["new_ms"], 3)
-        found["speed_known"] = round(other["known_ms"] / tenon["known_ms"], 3)
-        if abs(sums["tenon"] - sums["openvino"]) > 0.01 * abs(sums["openvino"]):
+        ours, theirs = (found[peer] for peer in team)
+        found["speed_new"] = round(theirs["new_ms"] / ours["new_ms"], 3)
+        found["speed_known"] = round(theirs["known_ms"] / ours["known_ms"], 3)
+        if abs(ours["sum"] - theirs["sum"]) > 0.01 * abs(theirs["sum"]):
             found["wrong"] = True
     return found
 
@@ -140,14 +153,9 @@ def main():
     parser.add_argument("models", nargs="*", default=MODELS, help=f"of {', '.join(models.MODELS)}")
     options = parser.parse_args()
     zoo = options.zoo or options.build / "moving"
-    zoo.mkdir(parents=True, exist_ok=True)
     wrong, everything = False, []
     for name in options.models:
-        path = zoo / f"{name}.xml"
-        if not path.exists():
-            function, arguments = models.MODELS[name]
-            builder = function(name, **arguments)
-            models.write_ir(builder.save(zoo), builder.states)
+        path = model_in(zoo, name)
         team = {peer: Worker(str(options.build / f"peers/moving_{peer}")) for peer in ("tenon", "openvino")
                 if (options.build / f"peers/moving_{peer}").exists()}
         found = measure(name, path, team, options.threads, options.precision, options.rounds, options.count)

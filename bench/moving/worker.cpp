@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a model with dynamic shapes on command, line by line: one source, compiled against Tenon and against OpenVINO.
 //
+//   device NAME                  of what is loaded next, instead of CPU
 //   load PATH THREADS f32|bf16 [TYPE]  compiles for latency, with caches of that type; answers "ok" and the ms that it took
 //   infer N...                   one inference for each N, the extent of every open dimension; answers the us of each
 //   reset                        the states take their initial values; answers "ok"
@@ -18,6 +19,7 @@
 #include <istream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tenon/bench/worker.hpp>
@@ -28,16 +30,21 @@ using Clock = std::chrono::steady_clock;
 
 class Worker {
  public:
+  void use(std::string device) {
+    device_ = std::move(device);
+    std::printf("ok\n");
+  }
+
   void load(const std::string& path, int threads, const std::string& precision, const std::string& cache) {
     request_ = {};
     model_ = {};
     given_ = false;
     const auto begin = Clock::now();
     api::AnyMap settings{api::hint::performance_mode(api::hint::PerformanceMode::LATENCY),
-                         api::hint::inference_precision(precision == "bf16" ? api::element::bf16 : api::element::f32),
-                         api::inference_num_threads(threads)};
+                         api::hint::inference_precision(precision == "bf16" ? api::element::bf16 : api::element::f32)};
+    if (device_ == "CPU") settings.insert(api::inference_num_threads(threads));
     if (!cache.empty()) settings.insert({"KV_CACHE_PRECISION", cache});
-    model_ = core_.compile_model(path, "CPU", settings);
+    model_ = core_.compile_model(path, device_, settings);
     request_ = model_.create_infer_request();
     std::printf("ok %.1f\n", std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   }
@@ -83,6 +90,7 @@ class Worker {
   api::Core core_;
   api::CompiledModel model_;
   api::InferRequest request_;
+  std::string device_ = "CPU";
   bool given_ = false;
 };
 
@@ -113,7 +121,11 @@ double read_gb_per_s(std::size_t threads) {
 int main() {
   Worker worker;
   return bench::serve([&](const std::string& verb, std::istream& words) {
-    if (verb == "load") {
+    if (verb == "device") {
+      std::string name;
+      words >> name;
+      worker.use(std::move(name));
+    } else if (verb == "load") {
       std::string path, precision = "f32", cache;
       int threads = 1;
       words >> path >> threads >> precision >> cache;

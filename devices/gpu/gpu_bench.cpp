@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/frameworks/opencl/client.hpp>
+#include <tenon/frameworks/opencl/testing/queue.hpp>
 #include <tenon/graph/ops.hpp>
 #include <tenon/runtime/runtime.hpp>
 
@@ -133,6 +135,50 @@ BENCHMARK_CAPTURE(Start, singly, "SINGLY")->Arg(1)->Arg(60)->Unit(benchmark::kMi
 BENCHMARK_CAPTURE(Start, held, "HELD")->Arg(60)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(Start, command_buffer, "COMMAND_BUFFER")->Arg(60)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(Start, tried, "AUTO")->Arg(60)->Unit(benchmark::kMicrosecond);
+
+/// What OpenCL alone takes for `count` launches of one group each, of kernels with the arguments of a map: the floor of Start.
+void BareLaunches(benchmark::State& state) {
+  const auto devices = opencl::client::all_devices();
+  if (devices.empty()) return state.SkipWithError("no OpenCL device");
+  const cl_device_id device = devices.front();
+  const cl_context context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+  const cl_command_queue queue = opencl::new_queue(context, device);
+  const char* text =
+      "kernel void add_one(global const float* x, ulong x_at, global float* y, ulong y_at, int count) {"
+      "  const int i = get_global_id(0);"
+      "  if (i < count) y[y_at + i] = x[x_at + i] + 1;"
+      "}";
+  const cl_program program = clCreateProgramWithSource(context, 1, &text, nullptr, nullptr);
+  clBuildProgram(program, 1, &device, "", nullptr, nullptr);
+  constexpr std::size_t kItems = 64;
+  const cl_mem x = clCreateBuffer(context, CL_MEM_READ_WRITE, kItems * sizeof(float), nullptr, nullptr);
+  const cl_ulong begin = 0;
+  const cl_int items = kItems;
+  std::vector<cl_kernel> kernels(static_cast<std::size_t>(state.range(0)));
+  for (cl_kernel& kernel : kernels) {
+    kernel = clCreateKernel(program, "add_one", nullptr);
+    for (const cl_uint at : {0, 2}) {
+      clSetKernelArg(kernel, at, sizeof x, &x);
+      clSetKernelArg(kernel, at + 1, sizeof begin, &begin);
+    }
+    clSetKernelArg(kernel, 4, sizeof items, &items);
+  }
+  for (auto _ : state) {
+    for (const cl_kernel kernel : kernels)
+      if (clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &kItems, &kItems, 0, nullptr, nullptr) != CL_SUCCESS)
+        state.SkipWithError("clEnqueueNDRangeKernel failed");
+    clFlush(queue);
+    state.PauseTiming();
+    clFinish(queue);
+    state.ResumeTiming();
+  }
+  for (const cl_kernel kernel : kernels) clReleaseKernel(kernel);
+  clReleaseMemObject(x);
+  clReleaseProgram(program);
+  clReleaseCommandQueue(queue);
+  clReleaseContext(context);
+}
+BENCHMARK(BareLaunches)->Arg(60)->Unit(benchmark::kMicrosecond);
 
 /// A whole inference of many small kernels, until its last one has ended.
 void Infer(benchmark::State& state, const char* way) {

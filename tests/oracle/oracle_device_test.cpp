@@ -43,22 +43,6 @@ AnyMap precision_in_use() {
   return {{"INFERENCE_PRECISION_HINT", element::f32}};
 }
 
-/// The output of yolo_int8 with boxes by their corners. These are what it rounds to 8 bits, in steps of 5 pixels, and random weights make most boxes
-/// narrower than a step. So a corner that rounds the other way makes a box of another size: 1 in 2,000 does between any two runtimes, as in
-/// ONNX Runtime with its optimisations and without them, and 1 - cosine of the sizes is then 0.005.
-Tensor by_corners(const Tensor& found) {
-  Tensor made(ElementType::kF32, found.shape());  // [1, 4 + classes, boxes]: x and y of the centre, width, height.
-  const float* const from = found.data<float>();
-  float* const to = made.data<float>();
-  std::copy_n(from, found.element_count(), to);
-  const std::size_t pairs = 2 * found.shape().at(2);
-  for (std::size_t i = 0; i < pairs; ++i) {
-    to[i] = from[i] - from[pairs + i] / 2;
-    to[pairs + i] = from[i] + from[pairs + i] / 2;
-  }
-  return made;
-}
-
 struct Case {
   const char* model;
   const char* format;
@@ -104,8 +88,7 @@ TEST_P(OracleDevice, AgreesWithBothJudges) {
         EXPECT_TRUE(are_same(actual, expected)) << judge << ", output " << i;
         continue;
       }
-      const Agreement a =
-          name == "yolo_int8" ? agreement(by_corners(actual), by_corners(expected)) : agreement(actual, expected);
+      const Agreement a = agreement_of(name, actual, expected);
       std::printf("%s%s on %s, output %zu against %s: 1 - cosine %.1e, max relative error %.1e, of what varies %.1e\n",
                   name.c_str(), format.c_str(), device().c_str(), i, judge.c_str(), 1 - a.cosine, a.max_relative_error,
                   a.deviation_error);

@@ -19,6 +19,7 @@ python3 scripts/check_includes_test.py 2>build/check_includes_test.log || { cat 
 python3 scripts/check_tree.py || status=1
 python3 scripts/check_tree_test.py 2>build/check_tree_test.log || { cat build/check_tree_test.log; status=1; }
 python3 scripts/check_commits_test.py 2>build/check_commits_test.log || { cat build/check_commits_test.log; status=1; }
+python3 scripts/rerun_test.py 2>build/rerun_test.log || { cat build/rerun_test.log; status=1; }
 python3 scripts/fuzz_test.py 2>build/fuzz_test.log || { cat build/fuzz_test.log; status=1; }
 python3 scripts/check_commits.py || status=1
 python3 scripts/rows.py --check || status=1

@@ -2,8 +2,6 @@
 // The registry: a table of elements by name, filled from modules.
 #include <tenon/elements/registry.hpp>
 
-#include <dlfcn.h>
-
 #include <filesystem>
 #include <map>
 #include <set>
@@ -13,6 +11,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/module_files.hpp>
+#include <tenon/core/platform/modules.hpp>
 #include <tenon/core/version.hpp>
 #include <tenon/elements/internal/basic.hpp>
 
@@ -50,14 +49,14 @@ std::string_view major_and_minor(std::string_view version) { return version.subs
 
 /// Loads a module and adds its elements. @return Why not all of its elements are available; empty: they are.
 std::string load(const std::filesystem::path& module, Registry& all) {
-  // RTLD_GLOBAL, as for modules of contexts: state that a framework keeps once per process must be shared by all modules.
-  void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!library) {
-    const char* const why = ::dlerror();
-    return why ? why : "the loader gives no reason";
-  }
-  const auto release = reinterpret_cast<const char* (*)()>(::dlsym(library, "tenon_elements_release"));
-  const auto function = reinterpret_cast<void (*)(std::vector<KnownElement>*)>(::dlsym(library, "tenon_elements"));
+  // Its symbols serve no other library: the process may have other releases of what a module brings, as packages of Python do. What exists
+  // once per process lies in libraries that modules share.
+  std::string why;
+  void* const library = platform::load_module(module, false, why);
+  if (!library) return why;
+  const auto release = reinterpret_cast<const char* (*)()>(platform::symbol_of(library, "tenon_elements_release"));
+  const auto function =
+      reinterpret_cast<void (*)(std::vector<KnownElement>*)>(platform::symbol_of(library, "tenon_elements"));
   if (!release || !function) return module.string() + " is not a module of elements: TENON_ELEMENT_MODULE makes one";
   if (major_and_minor(release()) != major_and_minor(TENON_VERSION))
     return module.string() + " was built for another release: " + release() + ", and this is " TENON_VERSION;

@@ -2,9 +2,10 @@
 // Loads the module that exports VA surfaces.
 #include <tenon/elements/gstreamer/surfaces.hpp>
 
-#include <dlfcn.h>
+#include <string>
 
 #include <tenon/core/module_files.hpp>
+#include <tenon/core/platform/modules.hpp>
 #include <tenon/elements/registry.hpp>
 
 namespace tenon {
@@ -18,10 +19,11 @@ using Make = Surfaces* (*)();
 Make find_maker() {
   const auto folders = module_folders("TENON_ELEMENT_PATH", reinterpret_cast<const void*>(&known_elements));
   for (const auto& [name, path] : find_modules("libtenon_gstreamer_", folders)) {
-    // RTLD_GLOBAL, as for contexts of frameworks. The module is never closed, because GStreamer cannot be unloaded.
-    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    // The module is never closed, because GStreamer cannot be unloaded.
+    std::string why;
+    void* const library = platform::load_module(path, false, why);
     if (!library) continue;
-    if (const auto make = reinterpret_cast<Make>(::dlsym(library, TENON_SURFACES_SYMBOL))) return make;
+    if (const auto make = reinterpret_cast<Make>(platform::symbol_of(library, TENON_SURFACES_SYMBOL))) return make;
   }
   return nullptr;
 }

@@ -34,6 +34,21 @@ print("CPU" in tn.Core().available_devices)
     assert "libtenon_device_broken.so" in device and "libtenon_elements_broken.so" in elements and cpu == "True", out
 
 
+def test_libraries_of_modules_serve_no_others(python):
+    """Packages of others bring releases of their own of the libraries that Tenon takes from the system: theirs must find their own symbols."""
+    python("""
+import ctypes
+import tenon as tn
+assert tn.elements() and tn.contexts()
+for name in ("avcodec_version", "av_frame_alloc", "rd_kafka_version", "mosquitto_lib_version", "gst_init", "vaInitialize", "_ZN2cv3Mat10deallocateEv"):
+    try:
+        getattr(ctypes.CDLL(None), name)
+    except AttributeError:
+        continue
+    raise AssertionError(f"{name} is seen by every library of the process")
+""")
+
+
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has one lock for all threads anyway")
 def test_a_free_threaded_python_takes_its_lock(python):
     """The module relies on it, and does not say that it works without."""

@@ -49,8 +49,10 @@ struct MaskedObject {
 };
 
 /// Objects with masks as YOLOv8-seg has them: [1,4+labels+m,n], or [1,n,6+m] with suppression inside, and prototypes [1,m,h,w]. A pixel
-/// belongs to the object if the sum of its m coefficients times the prototypes is above 0. @param is_cut  If not null: set to whether
-/// options.top_k left out objects. @errors kInvalidArgument: no two outputs fit.
+/// belongs to the object if the sum of its m coefficients times the prototypes is above 0. Masks have the pixels of the input: between the
+/// centres of the prototypes' cells sums are linear, as in Ultralytics' own program. From 64 million pixels of masks on, further objects of
+/// the picture have those of the prototypes. @param is_cut  If not null: set to whether options.top_k left out objects.
+/// @errors kInvalidArgument: no two outputs fit.
 TENON_API std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options,
                                                    bool* is_cut);
 TENON_API std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options);

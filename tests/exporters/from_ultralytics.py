@@ -35,14 +35,16 @@ CASES = {
 
 
 def objects_of_some_cells(head, cells):
-    """Boxes of random weights are mere lines, and scores nearly 0. The distances to edges are the means of 16 bins each, or plain numbers."""
+    """Boxes of random weights are mere lines or lie beside the picture, and scores are nearly 0. The distances to the four edges, of which each has
+    another here, are the means of 16 bins each, whose numbers are no weights, or plain numbers."""
+    edges = cells * torch.tensor([0.75, 1.0, 1.25, 0.9])
+    bins = torch.arange(16.0)
     with torch.no_grad():
+        if hasattr(getattr(head, "dfl", None), "conv"):
+            head.dfl.conv.weight.copy_(bins.view(1, 16, 1, 1))
         for branch in [*(getattr(head, "cv2", None) or []), *(getattr(head, "one2one_cv2", None) or [])]:
-            bias = branch[-1].bias
-            if len(bias) == 64:
-                bias.copy_((-((torch.arange(16.0) - cells) ** 2)).repeat(4))
-            else:
-                bias.fill_(cells)
+            branch[-1].weight.mul_(0.2)
+            branch[-1].bias.copy_((-((bins - edges[:, None]) ** 2)).flatten() if len(branch[-1].bias) == 64 else edges)
         for branch in [*(getattr(head, "cv3", None) or []), *(getattr(head, "one2one_cv3", None) or [])]:
             branch[-1].bias.clamp_(min=-1)
 
@@ -55,7 +57,8 @@ def export(family, photo):
         kind = RTDETR if config.startswith("rtdetr") else YOLO
         yolo = kind(config)
         common.varied(yolo.model, 3, 1.0 if config.startswith("yolo12") else 1.6)  # Its attention makes more of last digits.
-        objects_of_some_cells(yolo.model.model[-1], 6.0 if yolo.task == "segment" else 2.0)
+        # Turned boxes are compared where they lie in the picture whole.
+        objects_of_some_cells(yolo.model.model[-1], 0.7 if yolo.task == "obb" else 2.0)
         yolo.model.names = {i: f"class {i}" for i in range(len(yolo.model.names))}
         yolo.model.pt_path = yolo.ckpt_path = str(place / "model.pt")
         size = 320 if kind is RTDETR else common.SIZE

@@ -169,9 +169,12 @@ def rfdetr_boxes_and_masks(rng, small):
     from rfdetr.models.postprocess import PostProcess
     size = sizes(small)
     logits, boxes, _ = query_outputs(rng, small, 6)
-    masks = rng.normal(0, 1, (1, logits.shape[1], size[1] // 4, size[0] // 4)).astype(numpy.float32)
-    found = PostProcess(num_select=300 if not small else 10)({"pred_logits": torch.from_numpy(logits), "pred_boxes": torch.from_numpy(boxes)}, target_sizes=torch.tensor([[size[1], size[0]]]))[0]
-    expected = [detection(b, s, c) for b, s, c in zip(clip(found["boxes"].numpy(), size), found["scores"].numpy(), found["labels"].numpy()) if s >= 0.3]
+    masks = (rng.integers(-16, 17, (1, logits.shape[1], size[1] // 4, size[0] // 4)) / 8).astype(numpy.float32)
+    outputs = {"pred_logits": torch.from_numpy(logits), "pred_boxes": torch.from_numpy(boxes), "pred_masks": torch.from_numpy(masks)}
+    found = PostProcess(num_select=300 if not small else 10)(outputs, target_sizes=torch.tensor([[size[1], size[0]]]))[0]
+    places = clip(found["boxes"].numpy(), size)
+    expected = [detection(b, s, c, [mask_in(at, mask[0])])
+                for b, at, mask, s, c in zip(places, whole_pixels(places), found["masks"].numpy(), found["scores"].numpy(), found["labels"].numpy()) if s >= 0.3]
     return made("RF-DETR", {"dets": boxes, "labels": logits, "masks": masks}, expected, size, confidence=0.3, labels=labels(6))
 
 
@@ -371,19 +374,30 @@ def ultralytics_obb(rng, small):
     return made("YOLOv8-obb", {"output0": raw}, expected, size, labels=labels(2), **YOLO)
 
 
+def whole_pixels(boxes):
+    return numpy.concatenate([numpy.floor(boxes[:, :2]), numpy.ceil(boxes[:, 2:])], 1).astype(int)
+
+
+def mask_in(box, mask):
+    """The part of a mask of the size of the input that lies in a box."""
+    x1, y1, x2, y2 = (int(value) for value in box)
+    return {"kind": "segmentation", "box": [x1, y1, x2, y2], "cells": mask[y1:y2, x1:x2].astype(int).ravel().tolist()}
+
+
 @case
 def ultralytics_seg(rng, small):
     import torch
     from ultralytics.utils.ops import process_mask
     size, rows, classes = sizes(small), 40 if small else 2000, 2
-    prototypes = rng.normal(0, 1, (1, 8, size[1] // 4, size[0] // 4)).astype(numpy.float32)
-    raw = numpy.concatenate([random_boxes(rng, rows, size), random_scores(rng, rows, classes, 0.2 if small else 0.02), rng.normal(0, 1, (rows, 8))], 1).astype(numpy.float32).T[None].copy()
+    # Eighths, whose sums have no last digits that decide.
+    eighths = lambda shape: (rng.integers(-16, 17, shape) / 8).astype(numpy.float32)
+    prototypes = eighths((1, 8, size[1] // 4, size[0] // 4))
+    raw = numpy.concatenate([random_boxes(rng, rows, size), random_scores(rng, rows, classes, 0.2 if small else 0.02), eighths((rows, 8))], 1).astype(numpy.float32).T[None].copy()
     found = ultralytics_nms(raw, size, classes)
-    masks = process_mask(torch.from_numpy(prototypes[0]), torch.from_numpy(found[:, 6:]), torch.from_numpy(found[:, :4]), (size[1], size[0])).numpy()
-    expected = []
-    for box, row, mask in zip(clip(found[:, :4], size), found, masks):
-        x1, y1, x2, y2 = int(box[0] // 4), int(box[1] // 4), int(-(-box[2] // 4)), int(-(-box[3] // 4))
-        expected.append(detection(box, row[4], row[5], [{"kind": "segmentation", "box": [4 * x1, 4 * y1, 4 * x2, 4 * y2]}]))
+    # It cuts masks at the box, here at the pixels that the box touches.
+    around = whole_pixels(clip(found[:, :4], size))
+    masks = process_mask(torch.from_numpy(prototypes[0]), torch.from_numpy(found[:, 6:]), torch.from_numpy(around).float(), (size[1], size[0]), upsample=True).numpy()
+    expected = [detection(box, row[4], row[5], [mask_in(at, mask)]) for box, row, at, mask in zip(clip(found[:, :4], size), found, around, masks)]
     return made("YOLOv8-seg", {"output0": raw, "output1": prototypes}, expected, size, labels=labels(classes), **YOLO)
 
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/vision/internal/cells.hpp>
 #include <tenon/vision/internal/families.hpp>
 #include <tenon/vision/internal/finished_rows.hpp>
 #include <tenon/vision/internal/function_decoder.hpp>
+#include <tenon/vision/internal/logit_masks.hpp>
 #include <tenon/vision/internal/row_decoder.hpp>
 
 namespace tenon {
@@ -140,6 +140,7 @@ class PairDecoder final : public ObjectDecoder {
     if (pair.masks) {
       masks_ = floats(outputs[*pair.masks], mask_values_);
       mask_shape_ = outputs[*pair.masks].shape();
+      maker_.begin(mask_shape_[3], mask_shape_[2]);
     }
     const std::size_t first = background_ == Background::kFirst,
                       classes = pair.classes - (background_ != Background::kNone);
@@ -178,8 +179,10 @@ class PairDecoder final : public ObjectDecoder {
     if (!masks_) return;
     const std::size_t height = mask_shape_[2], width = mask_shape_[3];
     const float* mask = masks_ + candidate.index * height * width;
-    target.into.add(mask_over_box(options, candidate.box, width, height,
-                                  [&](std::size_t i) { return static_cast<std::uint8_t>(mask[i] > 0); }),
+    target.into.add(maker_.over(options, candidate.box,
+                                [&](std::size_t y, std::size_t x1, std::size_t x2, float* row) {
+                                  std::copy(mask + y * width + x1, mask + y * width + x2, row);
+                                }),
                     object);
   }
 
@@ -202,6 +205,7 @@ class PairDecoder final : public ObjectDecoder {
   std::vector<float> box_values_, score_values_, mask_values_, row_;
   const float* masks_ = nullptr;
   Shape mask_shape_;
+  LogitMasks maker_;
 };
 
 /// Two outputs where there are two, else one.

@@ -11,6 +11,7 @@
 #include <tenon/vision/internal/anchors.hpp>
 #include <tenon/vision/internal/cells.hpp>
 #include <tenon/vision/internal/labelled_boxes.hpp>
+#include <tenon/vision/internal/logit_masks.hpp>
 #include <tenon/vision/internal/reading.hpp>
 #include <tenon/vision/internal/row_decoder.hpp>
 #include <tenon/vision/internal/scores.hpp>
@@ -252,16 +253,22 @@ std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const 
   const Anchors anchors(*rows, floats(*rows, scratch), options, extra);
   const float* base = floats(*prototypes, prototype_scratch);
   const std::size_t height = prototypes->shape()[2], width = prototypes->shape()[3], pixels = height * width;
+  LogitMasks masks;
+  masks.begin(width, height);
+  std::vector<float> coefficients(extra);
   std::vector<MaskedObject> found;
   for (const Candidate& candidate : anchors.best(is_cut)) {
     MaskedObject& made = found.emplace_back();
     const Box box = clipped(options, to_frame(options, candidate.box));
     const auto label = static_cast<std::size_t>(candidate.label_id);
     made.object = {{box.x1, box.y1, box.x2, box.y2}, label_of(options, label), candidate.label_id, candidate.score, -1};
-    made.mask = mask_over_box(options, candidate.box, width, height, [&](std::size_t i) {
-      float sum = 0;
-      for (std::size_t m = 0; m < extra; ++m) sum += anchors.extra(candidate.index, m) * base[m * pixels + i];
-      return static_cast<std::uint8_t>(sum > 0);
+    for (std::size_t m = 0; m < extra; ++m) coefficients[m] = anchors.extra(candidate.index, m);
+    made.mask = masks.over(options, candidate.box, [&](std::size_t y, std::size_t x1, std::size_t x2, float* row) {
+      std::fill(row, row + (x2 - x1), 0.0f);
+      for (std::size_t m = 0; m < extra; ++m) {
+        const float* const from = base + m * pixels + y * width + x1;
+        for (std::size_t x = 0; x < x2 - x1; ++x) row[x] += coefficients[m] * from[x];
+      }
     });
   }
   return found;

@@ -147,6 +147,15 @@ TEST(Segmentation, NeighboursCountWhereTheModelSaysSo) {
                 HasSubstr(std::string(name) + " is \"" + value + "\""));
 }
 
+/// The mask of 16x16 pixels that `is_in(x, y)` has.
+template <typename IsIn>
+std::vector<int> square_mask(IsIn is_in) {
+  std::vector<int> made;
+  for (int y = 0; y < 16; ++y)
+    for (int x = 0; x < 16; ++x) made.push_back(is_in(x, y));
+  return made;
+}
+
 TEST(MaskedObjects, AreCoefficientsTimesPrototypesOverTheBox) {
   // Two boxes: columns are boxes, rows are x, y, w, h, two scores, two coefficients.
   const Tensor rows = reals({1, 8, 2}, {24, 40, 8, 8, 16, 16, 16, 16,  // centres (24, 8), (40, 8), both 16x16
@@ -163,10 +172,11 @@ TEST(MaskedObjects, AreCoefficientsTimesPrototypesOverTheBox) {
   EXPECT_EQ(found[0].object.label, "cat");
   EXPECT_EQ(found[0].object.box, (metadata::Box{0, 0, 64, 64}));
   EXPECT_EQ(found[0].mask.box, (metadata::Box{0, 0, 64, 64}));
-  EXPECT_EQ(found[0].mask.mask.shape(), (Shape{2, 2}));
-  EXPECT_THAT(bytes(found[0].mask.mask), ElementsAre(1, 0, 0, 0));
+  // In pixels of the input: the sum falls to 0 at the centres of the cells around the first one, and changes its sign between two columns.
+  EXPECT_EQ(found[0].mask.mask.shape(), (Shape{16, 16}));
+  EXPECT_EQ(bytes(found[0].mask.mask), square_mask([](int x, int y) { return x < 12 && y < 12; }));
   EXPECT_EQ(found[1].object.label, "dog");
-  EXPECT_THAT(bytes(found[1].mask.mask), ElementsAre(0, 1, 0, 1));
+  EXPECT_EQ(bytes(found[1].mask.mask), square_mask([](int x, int) { return x >= 8; }));
   EXPECT_THAT(error_of([&] {
                 vision::masked_objects({&rows, 1}, letterboxed("YOLOv8-seg"));
               }).what(),
@@ -226,9 +236,57 @@ TEST(MaskedObjects, WithSuppressionInsideAreRows) {
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].object.label, "cat");
   EXPECT_EQ(found[0].object.box, (metadata::Box{0, 0, 64, 64}));
-  EXPECT_THAT(bytes(found[0].mask.mask), ElementsAre(1, 0, 0, 0));
+  EXPECT_EQ(bytes(found[0].mask.mask), square_mask([](int x, int y) { return x < 12 && y < 12; }));
   EXPECT_EQ(found[1].object.label, "dog");
-  EXPECT_THAT(bytes(found[1].mask.mask), ElementsAre(0, 1, 0, 1));
+  EXPECT_EQ(bytes(found[1].mask.mask), square_mask([](int x, int) { return x >= 8; }));
+}
+
+TEST(MaskedObjects, OfPrototypesFinerThanTheInputHaveTheirCells) {
+  const Tensor rows = reals({1, 300, 7}, {16, 0, 32, 16, 0.9f, 0, 1});
+  const Tensor prototypes = reals({1, 1, 64, 128});
+  prototypes.data<float>()[0 * 128 + 33] = 1;
+  const std::vector<Tensor> outputs{rows, prototypes};
+  const auto found = vision::masked_objects(outputs, letterboxed("YOLOv8-seg"));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].mask.mask.shape(), (Shape{32, 32}));
+  const std::vector<int> cells = bytes(found[0].mask.mask);
+  EXPECT_EQ(std::accumulate(cells.begin(), cells.end(), 0), 1);
+  EXPECT_EQ(cells[1], 1);
+}
+
+TEST(MaskedObjects, WithoutBoundsOrNumbersSpoilNoNeighbours) {
+  const Tensor rows = reals({1, 300, 7}, {16, 0, 32, 16, 0.9f, 0, 1});
+  const Tensor prototypes = reals({1, 1, 4, 8});
+  float* at = prototypes.data<float>();
+  std::fill(at, at + 32, 1.0f);
+  at[2] = INFINITY, at[8 + 2] = -INFINITY, at[8 + 3] = NAN;
+  const std::vector<Tensor> outputs{rows, prototypes};
+  const auto found = vision::masked_objects(outputs, letterboxed("YOLOv8-seg"));
+  ASSERT_EQ(found.size(), 1u);
+  const std::vector<int> pixels = bytes(found[0].mask.mask);
+  EXPECT_EQ(pixels[0], 1);             // the cell without bounds
+  EXPECT_EQ(pixels[12 * 16], 0);       // the one below it
+  EXPECT_EQ(pixels[15], 1);            // beside it
+  EXPECT_EQ(pixels[12 * 16 + 12], 0);  // what is no number belongs to nothing
+}
+
+TEST(MaskedObjects, AsManyAsFillTheMemoryHaveCellsOfThePrototypes) {
+  // 40 objects over a whole input of 1920x1088 are more than 64 million pixels.
+  DecodeOptions options;
+  options.model_type = "YOLOv8-seg";
+  options.labels = {"cat"};
+  options.input_width = 1920, options.input_height = 1088;
+  std::vector<float> values;
+  for (int i = 0; i < 40; ++i) {
+    for (const float value : {0.0f, 0.0f, 1920.0f, 1088.0f, 0.9f, 0.0f, 1.0f}) values.push_back(value);
+  }
+  const Tensor rows = reals({1, 40, 7}, values), prototypes = reals({1, 1, 4, 8});
+  const std::vector<Tensor> outputs{rows, prototypes};
+  const auto found = vision::masked_objects(outputs, options);
+  ASSERT_EQ(found.size(), 40u);
+  EXPECT_EQ(found.front().mask.mask.shape(), (Shape{1088, 1920}));
+  EXPECT_EQ(found.back().mask.mask.shape(), (Shape{4, 8}));
+  EXPECT_EQ(found.back().mask.box, found.front().mask.box);
 }
 
 TEST(Keypoints, WithSuppressionInsideAreRows) {

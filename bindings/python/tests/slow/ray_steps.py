@@ -1,10 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that Ray's workers import by name."""
+"""Steps that Ray's workers import by name, and the start of a cluster on this machine."""
 import os
 import time
 from pathlib import Path
 
+import ray
+
 import tenon.ray as tr
+
+
+def start(processors, store_bytes):
+    """A cluster of this machine. Ray itself gives up a node that takes more than 30 s to start, which a busy machine does: then again."""
+    for attempt in range(5):
+        try:
+            ray.init(num_cpus=processors, include_dashboard=False, log_to_driver=False, object_store_memory=store_bytes)
+            return
+        except Exception:  # pylint: disable=broad-except
+            ray.shutdown()
+            if attempt == 4:
+                raise
 
 
 class SlowStep:

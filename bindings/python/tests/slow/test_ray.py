@@ -18,7 +18,7 @@ ray = pytest.importorskip("ray", reason="PyPI package ray[data] is missing")
 pytest.importorskip("ray.data", reason="PyPI package ray[data] is missing")
 import pyarrow.parquet as pq  # noqa: E402
 
-from ray_steps import SlowStep  # noqa: E402
+from ray_steps import SlowStep, start  # noqa: E402
 
 HERE = str(Path(__file__).resolve().parent)
 
@@ -27,7 +27,7 @@ HERE = str(Path(__file__).resolve().parent)
 def cluster(root):
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ["PYTHONPATH"] = os.pathsep.join([HERE, str(root / "examples/ray_folder"), str(Path(tr.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
-    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, object_store_memory=200 << 20)
+    start(4, 200 << 20)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
@@ -104,15 +104,15 @@ def test_a_killed_worker_of_a_dataset(media, notes):
 def test_a_killed_program_goes_on_where_it_was(media, notes, tmp_path, environment):
     program = tmp_path / "program.py"
     program.write_text("""
-import sys, ray, tenon.ray as tr
-from ray_steps import SlowStep
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
+import sys, tenon.ray as tr
+from ray_steps import SlowStep, start
+start(2, 100 << 20)
 tr.to_parquet(sys.argv[1], sys.argv[2], SlowStep(sys.argv[3], seconds=0.02), workers=1)
 """)
     out = tmp_path / "out"
     process = subprocess.Popen([sys.executable, str(program), str(media), str(out), str(notes)], start_new_session=True, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env=dict(environment, PYTHONPATH=os.environ["PYTHONPATH"], RAY_ADDRESS=""))
-    deadline = time.time() + 400  # Two clusters begin; on a busy machine that takes minutes.
+    deadline = time.time() + 900  # Two clusters begin; on a busy machine that takes minutes.
     while len(list(notes.glob("middle-*"))) < 3 and time.time() < deadline and process.poll() is None:
         time.sleep(0.005)
     os.killpg(process.pid, signal.SIGKILL)

@@ -145,7 +145,7 @@ std::uint32_t rt_formats_of(VAProfile profile, VAEntrypoint entrypoint) {
     for (const Format& format : formats()) all |= format.rt_format;
     return all & ~std::uint32_t{VA_RT_FORMAT_YUV422_10};  // libswscale 6 does not write Y210.
   }
-  if (entrypoint == VAEntrypointEncSlice) return encodes(profile) ? VA_RT_FORMAT_YUV420 : 0;
+  if (entrypoint == VAEntrypointEncSlice) return encode_rt_formats(profile);
   const DecodeProfile* decode = find_decode_profile(profile);
   return decode && entrypoint == VAEntrypointVLD ? decode->rt_formats : 0;
 }

@@ -106,5 +106,88 @@ TEST_F(VaEncode, WhatIsMissingOrWrongIsAStatus) {
   EXPECT_EQ(vaRenderPicture(client, context, &header, 1), VA_STATUS_ERROR_UNSUPPORTED_BUFFERTYPE);
 }
 
+/// The same by HEVC, in 8 or 10 bits.
+class VaEncodeHevc : public VaTest, public ::testing::WithParamInterface<VAProfile> {
+ protected:
+  void SetUp() override {
+    VaTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    is_deep = GetParam() == VAProfileHEVCMain10;
+    VAConfigID config = VA_INVALID_ID;
+    const VAStatus status = vaCreateConfig(client, GetParam(), VAEntrypointEncSlice, nullptr, 0, &config);
+    if (status == VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT) GTEST_SKIP() << "libavcodec has no libx265 of these bits";
+    ASSERT_EQ(status, VA_STATUS_SUCCESS);
+    ASSERT_EQ(vaCreateContext(client, config, 64, 64, VA_PROGRESSIVE, nullptr, 0, &context), VA_STATUS_SUCCESS);
+    const unsigned format = is_deep ? VA_RT_FORMAT_YUV420_10 : VA_RT_FORMAT_YUV420;
+    ASSERT_EQ(vaCreateSurfaces(client, format, 64, 64, &source, 1, nullptr, 0), VA_STATUS_SUCCESS);
+    ASSERT_EQ(vaCreateBuffer(client, context, VAEncCodedBufferType, 1 << 16, 1, nullptr, &coded), VA_STATUS_SUCCESS);
+  }
+
+  VAStatus encode(bool is_idr, int quantiser = 30, unsigned width_px = 64) {
+    VAEncSequenceParameterBufferHEVC sequence{};
+    sequence.pic_width_in_luma_samples = static_cast<std::uint16_t>(width_px);
+    sequence.pic_height_in_luma_samples = 64;
+    VAEncPictureParameterBufferHEVC picture{};
+    picture.coded_buf = coded;
+    picture.pic_init_qp = static_cast<std::uint8_t>(quantiser);
+    picture.pic_fields.bits.idr_pic_flag = is_idr;
+    VAEncSliceParameterBufferHEVC slice{};
+    VABufferID buffers[3];
+    const auto make = [&](VABufferType type, auto value, VABufferID& id) {
+      EXPECT_EQ(vaCreateBuffer(client, context, type, sizeof value, 1, &value, &id), VA_STATUS_SUCCESS);
+    };
+    make(VAEncSequenceParameterBufferType, sequence, buffers[0]);
+    make(VAEncPictureParameterBufferType, picture, buffers[1]);
+    make(VAEncSliceParameterBufferType, slice, buffers[2]);
+    EXPECT_EQ(vaBeginPicture(client, context, source), VA_STATUS_SUCCESS);
+    EXPECT_EQ(vaRenderPicture(client, context, buffers, 3), VA_STATUS_SUCCESS);
+    const VAStatus status = vaEndPicture(client, context);
+    for (const VABufferID one : buffers) vaDestroyBuffer(client, one);
+    return status;
+  }
+
+  /// The types of the NAL units that were coded. @source ITU-T H.265, table 7-1
+  std::string units() {
+    void* address = nullptr;
+    EXPECT_EQ(vaMapBuffer(client, coded, &address), VA_STATUS_SUCCESS);
+    const auto& segment = *static_cast<const VACodedBufferSegment*>(address);
+    const auto* bytes = static_cast<const std::uint8_t*>(segment.buf);
+    std::string found;
+    for (unsigned i = 0; i + 3 < segment.size; ++i)
+      if (bytes[i] == 0 && bytes[i + 1] == 0 && bytes[i + 2] == 1)
+        found += std::to_string(bytes[i + 3] >> 1 & 63) + " ";
+    EXPECT_EQ(vaUnmapBuffer(client, coded), VA_STATUS_SUCCESS);
+    return found;
+  }
+
+  bool is_deep = false;
+  VAContextID context = VA_INVALID_ID;
+  VASurfaceID source = VA_INVALID_SURFACE;
+  VABufferID coded = VA_INVALID_ID;
+};
+
+TEST_P(VaEncodeHevc, EachPictureIsCodedWhenItIsGiven) {
+  ASSERT_EQ(encode(true), VA_STATUS_SUCCESS);
+  EXPECT_EQ(units().substr(0, 9), "32 33 34 ") << "video, sequence and picture parameters";
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(encode(false), VA_STATUS_SUCCESS);
+    EXPECT_EQ(units(), "1 ") << "a picture that others may refer to, and nothing else";
+  }
+  ASSERT_EQ(encode(true, 20), VA_STATUS_SUCCESS);
+  EXPECT_EQ(units().substr(0, 9), "32 33 34 ");
+}
+
+TEST_P(VaEncodeHevc, WhatIsMissingOrWrongIsAStatus) {
+  EXPECT_EQ(vaBeginPicture(client, context, source), VA_STATUS_SUCCESS);
+  EXPECT_EQ(vaEndPicture(client, context), VA_STATUS_ERROR_INVALID_PARAMETER);
+  EXPECT_EQ(encode(true, 30, 0), VA_STATUS_ERROR_INVALID_PARAMETER);
+  EXPECT_EQ(encode(true, 30, 80), VA_STATUS_ERROR_INVALID_PARAMETER) << "wider than the surface";
+  EXPECT_EQ(encode(false, 255), VA_STATUS_SUCCESS) << "the first picture begins a sequence in any case";
+  EXPECT_EQ(units().substr(0, 9), "32 33 34 ");
+}
+
+INSTANTIATE_TEST_SUITE_P(, VaEncodeHevc, ::testing::Values(VAProfileHEVCMain, VAProfileHEVCMain10),
+                         [](const auto& info) { return info.param == VAProfileHEVCMain ? "Main" : "Main10"; });
+
 }  // namespace encode_test
 }  // namespace tenon::va::test

@@ -14,6 +14,8 @@ namespace tenon::va {
 
 /// Whether this libavcodec can encode a profile.
 bool encodes(VAProfile profile);
+/// The formats of surfaces that it encodes; 0 if it does not.
+std::uint32_t encode_rt_formats(VAProfile profile);
 /// Attributes of encoders beside sizes and RT formats.
 std::vector<VAConfigAttrib> encode_attributes();
 std::unique_ptr<Task> make_encode_task(const Config& config);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libavcodec's H.264 encoder, one picture in and its coded bytes out.
+// An encoder of libavcodec, one picture in and its coded bytes out.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <tenon/drivers/vaapi/codec/bits.hpp>
 #include <tenon/drivers/vaapi/objects/format.hpp>
@@ -14,15 +15,17 @@ extern "C" {
 
 namespace tenon::va {
 
-inline constexpr const char* kH264Encoder = "libx264";
 /// Range of VAEncMiscParameterBufferQualityLevel: 1 is the best quality, this value the fastest.
 inline constexpr std::uint32_t kQualityLevels = 7;
 
 /// Settings of one sequence.
 struct EncoderSettings {
-  int width_px = 0, height_px = 0;  ///< Size after cropping, as decoders show it.
+  enum class Codec { kH264, kHevc } codec = Codec::kH264;
+  AVPixelFormat pixels = AV_PIX_FMT_NV12;  ///< What the encoder reads.
+  int width_px = 0, height_px = 0;         ///< Size after cropping, as decoders show it.
   const char* profile = "high";
-  bool cabac = true, transform_8x8 = true, full_range = false;
+  bool cabac = true, transform_8x8 = true;  ///< Of H.264.
+  bool full_range = false;
   std::uint32_t quality_level = 0;  ///< 0: the default.
   int frames = 25, seconds = 1;     ///< Rate: frames per seconds.
   AVRational sample_aspect{0, 1};
@@ -34,9 +37,13 @@ struct EncoderSettings {
 /// Settings that may change from picture to picture.
 struct PictureSettings {
   bool is_idr = false;
-  double quality = 26;                          ///< The quantiser, or x264's rate factor.
+  double quality = 26;                          ///< The quantiser, or the encoder's rate factor.
   std::int64_t bit_rate = 0, max_bit_rate = 0;  ///< In bits per second.
   int buffer_bits = 0;                          ///< Size of the decoder's coded picture buffer; 0: one second.
+  bool has_rate_of(const PictureSettings& other) const {
+    return quality == other.quality && bit_rate == other.bit_rate && max_bit_rate == other.max_bit_rate &&
+           buffer_bits == other.buffer_bits;
+  }
 };
 
 /// Encodes without reordering: every picture is predicted from the previous one. @thread one at a time.
@@ -47,8 +54,13 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
+  /// Whether libavcodec has the encoder, and it takes these pixels.
+  static bool exists(EncoderSettings::Codec codec, AVPixelFormat pixels);
+
   const EncoderSettings& settings() const noexcept { return settings_; }
-  /// @param pixels  NV12 or three planes of 4:2:0, of the size in the settings. Copied.
+  /// Whether a sequence with these settings can be encoded with it. libx265 keeps the rate with which it began.
+  bool continues(const EncoderSettings& settings, const PictureSettings& first) const;
+  /// @param pixels  In the settings' format and size. Copied.
   /// @param coded  Receives the coded picture, with its parameter sets if it is an IDR picture.
   /// @return False if the encoder fails.
   bool encode(const Pixels& pixels, const PictureSettings& picture, Bytes& coded);
@@ -61,7 +73,11 @@ class Encoder {
   };
   void set_rate(const PictureSettings& picture);
 
+  std::string h264_options() const;
+  std::string hevc_options() const;
+
   const EncoderSettings settings_;
+  const PictureSettings first_;
   std::int64_t count_ = 0;
   std::unique_ptr<AVFrame, Free> frame_;
   std::unique_ptr<AVPacket, Free> packet_;

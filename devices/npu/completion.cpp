@@ -7,6 +7,12 @@
 #include <utility>
 
 namespace tenon::inline v1::npu_device {
+namespace {
+
+/// How long an inference may wait for its caller while a thread looks, at least, and twice that at most.
+constexpr std::chrono::microseconds kLook{100};
+
+}  // namespace
 
 void Completion::reserve() {
   const std::lock_guard lock(mutex_);
@@ -26,8 +32,26 @@ void Completion::add(Pending& pending) noexcept {
     pending.turn_ = added_++;
     (last_ ? last_->next_ : first_) = &pending;
     last_ = &pending;
+    if (is_looking_) return;
   }
   changed_.notify_one();
+}
+
+bool Completion::end_here(Pending& pending) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    Pending* before = nullptr;
+    Pending* each = first_;
+    for (; each && each != &pending; each = each->next_) before = each;
+    if (!each) return false;
+    (before ? before->next_ : first_) = each->next_;
+    if (last_ == each) last_ = before;
+    --promised_;
+    idle_looks_ = 0;
+  }
+  pending.wait();
+  report(pending);
+  return true;
 }
 
 void Completion::cancel_reserve() noexcept {
@@ -35,14 +59,31 @@ void Completion::cancel_reserve() noexcept {
   --promised_;
 }
 
+bool Completion::may_look() const noexcept { return !stop_ && !is_looking_ && idle_looks_ < kIdleLooks; }
+
+bool Completion::look(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t added = added_;
+  is_looking_ = true;
+  changed_.wait_for(lock, kLook, [this] { return stop_; });
+  is_looking_ = false;
+  ++idle_looks_;
+  return first_ && first_->turn_ < added;
+}
+
 void Completion::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return first_ || stop_; });
+    if (may_look()) {
+      if (!look(lock)) continue;
+    } else {
+      changed_.wait(lock, [this] { return may_look() || (first_ && !is_looking_) || stop_; });
+      if (may_look()) continue;  // Its caller ended what this thread was woken for, and may end the next one.
+    }
     if (!first_) return;
     Pending* pending = first_;
     first_ = pending->next_;
     if (!first_) last_ = nullptr;
+    if (first_) changed_.notify_one();  // It may not have been woken for that one.
     --free_threads_;
     --promised_;
     lock.unlock();

@@ -117,6 +117,7 @@ class Request final : public InferRequestImpl, public Pending {
   }
 
   void cancel() noexcept override { commands_.cancel(); }
+  void end_in_caller() noexcept override { owner_->completion().end_here(*this); }
 
   void wait() noexcept override try {
     commands_.wait(*inference_);

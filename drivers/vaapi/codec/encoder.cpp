@@ -23,7 +23,7 @@ const char* preset_of(std::uint32_t level) {
   return kPresets[std::min(level, kQualityLevels)];
 }
 
-/// Of libavcodec, and how its settings are named.
+/// What libavcodec calls an encoder and its settings.
 struct Names {
   const char *encoder, *parameters;
 };

@@ -24,7 +24,7 @@ struct EncoderSettings {
   AVPixelFormat pixels = AV_PIX_FMT_NV12;  ///< What the encoder reads.
   int width_px = 0, height_px = 0;         ///< Size after cropping, as decoders show it.
   const char* profile = "high";
-  bool cabac = true, transform_8x8 = true;  ///< Of H.264.
+  bool cabac = true, transform_8x8 = true;  ///< H.264 has them.
   bool full_range = false;
   std::uint32_t quality_level = 0;  ///< 0: the default.
   int frames = 25, seconds = 1;     ///< Rate: frames per seconds.

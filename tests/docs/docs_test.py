@@ -127,6 +127,15 @@ class Pages(unittest.TestCase):
             for name, said in found.items():
                 self.assertRegex(said, r"^(\d+(, \d+)*|none: .{10,})$", name)
 
+    def test_nothing_asks_an_index_for_the_package(self):
+        """The package of its name there is another project."""
+        asks = re.compile(r"pip install[^\n`]*[ \"'](tenon)(?![-\w/.])")
+        self.assertTrue(asks.search('pip install -q "tenon[ray]"') and not asks.search("pip install build/wheel/tenon-1.whl ."))
+        texts = [*docs_code.pages(ROOT), *(ROOT / "docs/reference").glob("*.md"), *(ROOT / "examples").rglob("*.*"), *(ROOT / "bindings/python/tenon").rglob("*.py")]
+        for path in texts:
+            if path.suffix in (".md", ".py", ".yaml", ".sh") and path != ROOT / "docs/guide/python.md":  # That page says so.
+                self.assertNotRegex(path.read_text(), asks, path)
+
     def test_readme_is_two_screens(self):
         self.assertLessEqual((ROOT / "README.md").read_text().count("\n"), LONGEST_README)
 

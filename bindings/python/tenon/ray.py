@@ -7,7 +7,7 @@
     report = tr.to_parquet(["videos/"], "results/", step, workers=2)     # a file for each source; what is there already is kept
     frames = tr.map_media(["videos/"], step, workers=2)                  # or a Ray dataset with a row for each frame
 
-Needs the PyPI package ray[data] (pip install "tenon[ray]"). A worker that is killed is started again and its source begins anew, so that nothing is
+Needs the PyPI package ray[data] (pip install 'ray[data]>=2.60'). A worker that is killed is started again and its source begins anew, so that nothing is
 lost and nothing comes twice. docs/guide/more_than_one_machine.md says when to take it.
 """
 
@@ -37,7 +37,7 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        raise ImportError(f"tenon.ray needs the PyPI package ray[data] (pip install 'ray[data]'): {error}") from error
+        raise ImportError(f"tenon.ray needs the PyPI package ray[data] (pip install 'ray[data]>=2.60'): {error}") from error
     return ray, pyarrow
 
 

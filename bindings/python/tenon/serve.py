@@ -3,7 +3,7 @@
 
     python -m tenon.serve detector.onnx --device CPU --http-port 8080 --grpc-port 8081
 
-Needs the PyPI package kserve (pip install "tenon[serve]"). Requests of several clients share an inference where the model's first extent is free
+Needs the PyPI package kserve (pip install 'kserve>=0.21,<0.22'). Requests of several clients share an inference where the model's first extent is free
 (--batch); binary tensors are read where the protocol's bytes lie. docs/guide/more_than_one_machine.md says when to take it.
 """
 
@@ -171,7 +171,7 @@ def _import_kserve() -> Any:
         import kserve
         import kserve.model_server
     except ImportError as error:
-        raise ImportError(f"tenon.serve needs the PyPI package kserve (pip install kserve): {error}") from error
+        raise ImportError(f"tenon.serve needs the PyPI package kserve (pip install 'kserve>=0.21,<0.22'): {error}") from error
     finally:
         sys.argv = arguments
     return kserve

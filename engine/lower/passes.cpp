@@ -11,14 +11,14 @@ namespace tenon::inline v1::engine {
 namespace {
 
 void run_fusions(const Model& model, const std::shared_ptr<Model>& mine, const TimeLimit& time) {
-  const auto check = [&](const Model&, const std::string&, bool) {
-    time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
-  };
+  const auto check_time = [&] { time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds); };
+  const auto check = [&](const Model&, const std::string&, bool) { check_time(); };
   pass::Manager first;
   first.set_hook(check);
   first.add(pass::widen_reals()).add(pass::fuse_quantize_dequantize()).run(mine);
   // Weights are packed in the type of the computation: keeping them compressed would only delay the conversion.
-  pass::Manager common = pass::common_passes({.keep_decompression = false, .keep_dequantization = true});
+  pass::Manager common =
+      pass::common_passes({.keep_decompression = false, .keep_dequantization = true, .check = check_time});
   common.add(pass::fold_input_stage());
   common.set_hook(check);
   common.run(mine);

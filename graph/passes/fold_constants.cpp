@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
@@ -146,6 +147,7 @@ bool fold(Model& model, const FoldOptions& options) {
     if (values.size() != node->get_output_size()) {
       values.clear();
       if (!all_constant(*node) || grows_too_much(*node, options.max_growth_bytes)) continue;
+      if (options.check) options.check();
       values = evaluate_node(*node, constant_inputs(*node));
     }
     put_constants(node, values);
@@ -156,7 +158,7 @@ bool fold(Model& model, const FoldOptions& options) {
 }  // namespace
 
 Pass fold_constants(FoldOptions options) {
-  return {"fold_constants", [options](Model& model) { return fold(model, options); }};
+  return {"fold_constants", [options = std::move(options)](Model& model) { return fold(model, options); }};
 }
 
 }  // namespace pass

@@ -34,7 +34,7 @@ bool Manager::run(const std::shared_ptr<Model>& model) const {
 
 Manager common_passes(FoldOptions options) {
   Manager manager;
-  manager.add(fold_constants(options))
+  manager.add(fold_constants(std::move(options)))
       .add(fold_batch_norm())
       .add(eliminate_no_ops())
       .add(fuse_clamp())

@@ -51,6 +51,8 @@ struct FoldOptions {
   bool keep_dequantization = false;
   /// A result larger than this and larger than all its inputs together is not folded.
   std::size_t max_growth_bytes = std::size_t{1} << 20;
+  /// Called before each node is computed, which may take seconds; what it throws ends the pass, as when a limit of time is over.
+  std::function<void()> check = {};
 };
 /// Replaces nodes that depend on no input by their values, including shape computations of static models.
 TENON_API Pass fold_constants(FoldOptions options = {});

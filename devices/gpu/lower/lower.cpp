@@ -31,11 +31,11 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, boo
                                   const Target& target) {
   const bool multiplies_numbers = target.multiplies_numbers;
   const auto mine = model.clone();
-  const auto check = [&](const Model&, const std::string&, bool) {
-    time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
-  };
+  const auto check_time = [&] { time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds); };
+  const auto check = [&](const Model&, const std::string&, bool) { check_time(); };
   const pass::FoldOptions folding{.keep_decompression = false,
-                                  .keep_dequantization = multiplies_numbers || keeps_few_bits(target)};
+                                  .keep_dequantization = multiplies_numbers || keeps_few_bits(target),
+                                  .check = check_time};
   if (keeps_few_bits(target)) {
     pass::Manager widening;
     widening.add(widen_few_bits()).set_hook(check);

@@ -113,6 +113,72 @@ TEST(Numerics, ASwinLikeNetThatOverflowsOnSiliconOverflowsHere) {
   EXPECT_GT(distance(large_f32, large_f16), 0.5);
 }
 
+/// As quantisers write it: the same ranges before and after.
+Out fake_quantize(const Out& x, double low, double high, const Shape& shape = {}) {
+  const Out least = constant(shape, {low}), most = constant(shape, {high});
+  return make_node("FakeQuantize", 1, {x, least, most, least, most}, {{"levels", 256}})->output(0);
+}
+/// x[1, n] times a matrix of n numbers `weight`, each a whole number of steps.
+Out product_of(const Out& x, std::size_t n, double weight) {
+  const Out weights = fake_quantize(constant({n, 1}, {std::vector<double>(n, weight)}), -128, 127);
+  return std::make_shared<op::v0::MatMul>(x, weights)->output(0);
+}
+
+TEST(Numerics, ZeroIsOneOfTheLevelsOfEightBits) {
+  // 23.18 steps below zero: silicon has 23 of them.
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3});
+  const auto model = model_of(fake_quantize(x->output(0), -0.1, 1), x);
+  const Tensor given = tensor_of({1, 3}, {-0.1f, 0, 1});
+  const float step = 1.1f / 255;
+  const std::vector<float> exact = values_of(*model, Numerics::kF32, given);
+  EXPECT_NEAR(exact[0], -0.1, 1e-6);
+  EXPECT_NEAR(exact[1], -0.1 + 23 * step, 1e-6) << "zero is no level";
+  const std::vector<float> moved = values_of(*model, Numerics::kF16, given);
+  EXPECT_NEAR(moved[0], -23 * step, 1e-4);
+  EXPECT_EQ(moved[1], 0);
+  EXPECT_NEAR(moved[2], 232 * step, 1e-3);
+}
+
+TEST(Numerics, AFakeQuantizeWhoseRangeLacksZeroStaysReal) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 1});
+  const auto model = model_of(fake_quantize(x->output(0), 1, 256), x);
+  EXPECT_EQ(values_of(*model, Numerics::kF16, tensor_of({1, 1}, {0}))[0], 1);
+}
+
+TEST(Numerics, ProductsOfEightBitsSumExactlyUntilTheyAreRounded) {
+  // 400 products of 200 and 1 are 80000, more than f16 has; the sum is rounded to 8 bits, and the next product makes it small.
+  constexpr std::size_t kCount = 400;
+  const auto net = [&](bool is_quantised) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, kCount});
+    const Out first = is_quantised ? fake_quantize(x->output(0), 0, 255) : x->output(0);
+    const Out sum = std::make_shared<op::v1::Add>(product_of(first, kCount, 1), constant({1}, {400}))->output(0);
+    const Out positive = make_node("Relu", 1, {sum})->output(0);
+    const Out rounded = is_quantised ? fake_quantize(positive, 0, 102000) : positive;
+    const Out small = fake_quantize(constant({1, 1}, {1.0 / 128}), -1, 127.0 / 128);
+    return model_of(std::make_shared<op::v0::MatMul>(rounded, small)->output(0), x);
+  };
+  const Tensor given = tensor_of({1, kCount}, {200});
+  EXPECT_NEAR(values_of(*net(true), Numerics::kF32, given)[0], 628.125, 0.01);
+  EXPECT_EQ(values_of(*net(true), Numerics::kF16, given)[0], 628) << "80400 / 128, as f16";
+  EXPECT_EQ(values_of(*net(false), Numerics::kF16, given)[0], std::numeric_limits<float>::infinity());
+}
+
+TEST(Numerics, NumbersOfEightBitsSaturate) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
+  const auto model = model_of(product_of(fake_quantize(x->output(0), -128, 127), 2, 1), x);
+  EXPECT_EQ(values_of(*model, Numerics::kF16, tensor_of({1, 2}, {1e4f, 0}))[0], 127);
+  EXPECT_EQ(values_of(*model, Numerics::kF16, tensor_of({1, 2}, {-1e4f, 0}))[0], -128);
+}
+
+TEST(Numerics, OneOperandOfEightBitsIsRealAsTheOther) {
+  // The compiler multiplies in f16 then: 1 / 255 is rounded.
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 1});
+  const Out weight = constant({1, 1}, {1});
+  const auto model =
+      model_of(std::make_shared<op::v0::MatMul>(fake_quantize(x->output(0), 0, 1), weight)->output(0), x);
+  EXPECT_EQ(values_of(*model, Numerics::kF16, tensor_of({1, 1}, {1.0f / 255}))[0], 0.003921508789f);
+}
+
 TEST(Numerics, TheCacheDoesNotMixThem) {
   const TemporaryFolder folder;
   const CompileCache cache(folder.path() / "cache", 1 << 24);

@@ -44,9 +44,9 @@ bool is_movement(const Node& node) {
 
 /// What the matrix engine does to its results while it writes them.
 bool is_in_passing(const Node& node) {
-  return is_one_of(
-      node, {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "Relu", "PRelu", "Clamp", "Sigmoid", "Tanh",
-             "HSwish", "HSigmoid", "Swish", "Gelu", "Elu", "Mish", "SoftPlus", "FakeQuantize"});
+  return is_one_of(node, {"Add",   "Subtract", "Multiply", "Divide",   "Maximum",      "Minimum",           "Relu",
+                          "PRelu", "Clamp",    "Sigmoid",  "Tanh",     "HSwish",       "HSigmoid",          "Swish",
+                          "Gelu",  "Elu",      "Mish",     "SoftPlus", "FakeQuantize", "BatchNormInference"});
 }
 
 std::uint64_t count(const Shape& shape) {

@@ -63,6 +63,22 @@ TEST(NpuEstimate, AConvolutionTakesItsProductsOrItsBytes) {
   EXPECT_EQ(estimate.ns, layer.ns);
 }
 
+TEST(NpuEstimate, ANormOfConstantsAndTheClipBehindItAreComputedInPassing) {
+  // As exporters of ONNX write it, whose clip has its limits as inputs.
+  const auto x = input(Shape{1, 64, 56, 56});
+  const auto conv = convolution(x, filled(element::f32, {32, 64, 1, 1}));
+  const auto each = filled(element::f32, {32});
+  const auto norm = make_node("BatchNormInference", 5,
+                              {conv->output(0), each->output(0), each->output(0), each->output(0), each->output(0)},
+                              {{"epsilon", 1e-5}});
+  const auto clip = make_node("Minimum", 1, {norm->output(0), filled(element::f32, {})->output(0)});
+  const NpuEstimate estimate = estimate_on_npu(*model_of(clip->output(0), {x}), platform(4000), 2);
+  ASSERT_EQ(estimate.layers.size(), 1U);
+  EXPECT_EQ(estimate.layers[0].fused.size(), 2U);
+  EXPECT_NEAR(estimate.layers[0].compute_ns, estimate_on_npu(*small_network(), platform(4000), 2).layers[0].compute_ns,
+              1e-9);
+}
+
 TEST(NpuEstimate, TilesAndPlatformsDiffer) {
   const auto network = small_network();
   const auto computing = [&](std::uint32_t number, int tiles) {

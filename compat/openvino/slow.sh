@@ -127,6 +127,8 @@ part "the page of headers, and names of tenon migrate"
 python3 "$here/headers.py" "$build/generated/compat_openvino" "$wheel/include"
 names="$here/../../tools/tenon/migrate/names_test.sh"
 [ ! -e "$names" ] || sh "$names" python3 c++ "$build/generated" "$wheel/include"
+[ ! -e "$names" ] || python3 "$(dirname "$names")/names.py" --count openvino "$build/generated" "$wheel/include" openvino/openvino.hpp \
+  openvino/runtime/intel_gpu/ocl/va.hpp openvino/runtime/intel_npu/level_zero/level_zero.hpp openvino/core/preprocess/pre_post_process.hpp
 part "programs, compiled for the original"
 build_originals
 part "programs, on the original"

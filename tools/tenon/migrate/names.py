@@ -5,6 +5,9 @@
     names.py TABLES GENERATED             writes tables.inc into the folder TABLES: a JSON text for each API
     names.py --compare API GENERATED ORIGINAL
                                           whether each public name of the original's headers in ORIGINAL is here, or absent with a reason
+    names.py --count API GENERATED ORIGINAL HEADER...
+                                          for each of these headers, with all that it includes: how many public names of the original's are here, and
+                                          how many are absent with a reason; those without one are an error
     names.py --use API GENERATED [ORIGINAL]
                                           prints a program that uses each name; with ORIGINAL, each that its headers have, too
 
@@ -261,6 +264,15 @@ def table(path, generated):
     return result
 
 
+def inherited(ours, name, kind):
+    """Whether a method of the original's is here as that of a base."""
+    last = name.rpartition("::")[2]
+    of_operation = kind == "method" and name.startswith(("ov::op::v", "ov::op::util::"))
+    bases = ("ov::op::util::SubGraphOp", "ov::op::util::VariableExtension") if name.startswith("ov::op::v") else ()
+    return of_operation and ("ov::Node::" + last in ours.kinds or any(
+        other.startswith(bases) and other.endswith("::" + last) for other, each in ours.kinds.items() if each == "method" and bases))
+
+
 def compare(api, generated, original):
     path = ROOT / "compat" / api / "migrate.toml"
     entry = tomllib.loads(path.read_text())
@@ -271,23 +283,57 @@ def compare(api, generated, original):
         if header in headers:
             theirs.read(each)
     patterns = [each["name"] for each in entry.get("absent", [])]
-    of_bases = {name.rpartition("::")[2] for name, kind in ours.kinds.items()
-                if kind == "method" and name.startswith(("ov::op::util::SubGraphOp", "ov::op::util::VariableExtension"))}
-    for name, kind in theirs.kinds.items():
-        if kind == "method" and name.startswith("ov::op::v") and name.rpartition("::")[2] in of_bases:
-            ours.kinds.setdefault(name, kind)  # Operations of a kind have it from their base.
-        if kind == "method" and name.startswith(("ov::op::v", "ov::op::util::")) and "ov::Node::" + name.rpartition("::")[2] in ours.kinds:
-            ours.kinds.setdefault(name, kind)  # Every operation has it from its base.
     theirs.kinds = {name: kind for name, kind in theirs.kinds.items() if not name.startswith("std::")}
-    hidden = [name for name in theirs.kinds if name not in ours.kinds and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    missing = [name for name, kind in theirs.kinds.items() if name not in ours.kinds and not inherited(ours, name, kind)]
+    hidden = [name for name in missing if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
     wrong = [pattern for pattern in patterns if pattern in ours.kinds]
     for name in hidden:
         print(f"neither here nor absent with a reason: {theirs.kinds[name]} {name}")
     for pattern in wrong:
         print(f"called absent and here: {pattern}")
-    there = sum(name in ours.kinds for name in theirs.kinds)
-    print(f"{len(theirs.kinds)} names in the headers that are here: {there} here, {len(theirs.kinds) - there - len(hidden)} absent with a reason")
+    print(f"{len(theirs.kinds)} names in the headers that are here: {len(theirs.kinds) - len(missing)} here, "
+          f"{len(missing) - len(hidden)} absent with a reason")
     return 1 if hidden or wrong or not theirs.kinds else 0
+
+
+def reached(original, first):
+    """A header and all of the original's that it includes."""
+    found, left = [], [first]
+    while left:
+        header = left.pop()
+        if header in found:
+            continue
+        found.append(header)
+        for name in re.findall(r'^#\s*include\s*["<]([^">]+)[">]', (original / header).read_text(errors="replace"), re.M):
+            beside = (pathlib.PurePosixPath(header).parent / name).as_posix()
+            left += [each for each in (name, beside) if (original / each).exists()][:1]
+    return found
+
+
+def count(api, generated, original, entries):
+    path = ROOT / "compat" / api / "migrate.toml"
+    entry = tomllib.loads(path.read_text())
+    ours, headers = known(entry, path.parent, generated)
+    patterns = [each["name"] for each in entry.get("absent", [])]
+    reasons = absent_headers_of(entry)
+    failed = False
+    for first in entries:
+        theirs, all_of_absent = {}, set()
+        for header in reached(original, first):
+            names = Names()
+            names.read(original / header)
+            kinds = {name: kind for name, kind in names.kinds.items() if not name.startswith("std::")}
+            theirs |= kinds
+            if header not in headers and any(fnmatch.fnmatchcase(header, each) for each in reasons):
+                all_of_absent |= set(kinds)
+        missing = [name for name, kind in theirs.items() if name not in ours.kinds and not inherited(ours, name, kind)]
+        hidden = [name for name in missing if name not in all_of_absent and not any(fnmatch.fnmatchcase(name, each) for each in patterns)]
+        print(f"{first}: {len(theirs)} names: {len(theirs) - len(missing)} here ({100 * (len(theirs) - len(missing)) / len(theirs):.0f} %), "
+              f"{len(missing) - len(hidden)} absent with a reason")
+        for name in hidden:
+            print(f"neither here nor absent with a reason: {theirs[name]} {name}")
+        failed |= bool(hidden)
+    return 1 if failed else 0
 
 
 def use(api, generated, original):
@@ -336,6 +382,8 @@ def main():
         return use(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None)
     if sys.argv[1] == "--compare":
         sys.exit(compare(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])))
+    if sys.argv[1] == "--count":
+        sys.exit(count(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]), sys.argv[5:]))
     out, generated = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     text = "// Made by tools/tenon/migrate/names.py.\n"
     for path in sorted((ROOT / "compat").glob("*/migrate.toml")):

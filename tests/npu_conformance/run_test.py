@@ -41,6 +41,23 @@ for name in TESTS:
     word = "  FAILED  " if name.startswith(("Fails", "Lacks")) else "  SKIPPED " if name.startswith("Skips") else "       OK "
     print("[" + word + "] Suite." + name + (", where GetParam() = 1" if name.startswith("Fails") else "") + " (1 ms)", flush=True)
 """
+# Plays the vendor's validation, whose tests may depend on the driver's switches, and on the option for a process of their own.
+UMD = """#!{python}
+import os, sys
+assert os.path.exists(sys.argv[sys.argv.index("--config") + 1]) and os.environ["ZE_ENABLE_ALT_DRIVERS"]
+TESTS = ["Suite." + name for name in {tests}] + ["ZeInitSuite.Alone"]
+if "--gtest_list_tests" in sys.argv:
+    for name in TESTS:
+        print(name.split(".")[0] + ".\\n  " + name.split(".")[1])
+    sys.exit()
+flags = next(word for word in sys.argv if word.startswith("--gtest_flagfile=")).split("=")[1]
+wanted = open(flags).read().split("=", 1)[1].strip().split(":")
+for name in wanted:
+    fails = name == "Suite.Fails" or name == "Suite.Switched" and "TENON_NPU_NUMERICS" not in os.environ
+    skips = name == "ZeInitSuite.Alone" and (len(wanted) > 1 or "--ze-init-tests" not in sys.argv)
+    print("[ RUN      ] " + name)
+    print("[" + ("  FAILED  " if fails else "  SKIPPED " if skips else "       OK ") + "] " + name + " (1 ms)")
+"""
 GUIDE = """# Page
 <!-- what fails -->
 | tests | how many | why |
@@ -128,6 +145,46 @@ class Run(unittest.TestCase):
         code, lines = self.run_with({"test_a": ["Passes"]}, ["| `test_a` `Suite.*` | 1 | why |"])
         self.assertEqual(code, 1)
         self.assertIn("test_a: Suite.* is in the table, and none of these tests fails", lines)
+
+    def run_umd(self, tests, rows):
+        """The exit code and the lines of a run of the vendor's validation."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            program = folder / "npu-umd-test"
+            program.write_text(UMD.format(python=sys.executable, tests=repr(tests)), encoding="utf-8")
+            program.chmod(0o755)
+            (folder / "config.yaml").write_text("log_level: ERROR\n", encoding="utf-8")
+            page = GUIDE.format(rows="\n".join(rows))
+            for mark in ("what fails", "counts"):
+                page = page.replace(f"<!-- {mark} -->", f"<!-- {mark} in umd-test -->".replace("counts in", "counts of"))
+                page = page.replace(f"<!-- end of {mark} -->", f"<!-- end of {mark} in umd-test -->".replace("counts in", "counts of"))
+            (folder / "page.md").write_text(page, encoding="utf-8")
+            done = subprocess.run([sys.executable, HERE / "run.py", "--umd", program, "--umd-config", folder / "config.yaml", "--as-it-is",
+                                   "--driver", folder / "driver.so", "--guide", folder / "page.md", "--logs", folder / "logs", "--write"],
+                                  capture_output=True, text=True, check=False, timeout=240,
+                                  env=os.environ | {"TENON_CONFORMANCE_SILENCE_S": "20"})
+            self.page = (folder / "page.md").read_text(encoding="utf-8")
+            return done.returncode, (done.stdout + done.stderr).splitlines()
+
+    def test_the_vendors_validation_runs_without_and_with_switches_and_alone(self):
+        code, lines = self.run_umd(["Passes", "Switched", "Fails"], ["| `npu-umd-test` `*.Fails` | 1 | why |"])
+        self.assertEqual(code, 0, lines)
+        self.assertIn("| as it is, without switches | 1 | 2 | 1 |", lines)
+        self.assertTrue([line for line in lines if line.startswith("| with `TENON_NPU_AS_HARDWARE=1 ") and line.endswith("| 2 | 1 | 1 |")], lines)
+        self.assertIn("| 1 of those skipped, each in a process of its own with `--ze-init-tests` | 1 | 0 | 0 |", lines)
+        self.assertIn("| as it is, without switches | 1 | 2 | 1 |", self.page)
+        self.assertNotIn("Old.", self.page)
+
+    def test_what_fails_at_times_may_pass(self):
+        row = "| `npu-umd-test` `*.Switched` | at times | a busy machine |"
+        code, lines = self.run_umd(["Passes", "Switched"], [row])
+        self.assertEqual(code, 0, lines)
+        code, lines = self.run_umd(["Passes", "Switched"], [row.replace("at times", "1")])
+        self.assertEqual(code, 1, lines)
+        self.assertIn("npu-umd-test: *.Switched is in the table, and none of these tests fails", lines)
+        code, lines = self.run_umd(["Passes", "Fails"], [])
+        self.assertEqual(code, 1, lines)
+        self.assertIn("npu-umd-test: Suite.Fails fails, and the table does not say so", lines)
 
 
 if __name__ == "__main__":

@@ -108,6 +108,9 @@ def export(family, photo):
         model.config.save_pretrained(place)
         processor.save_pretrained(place)
         tensor = processor(picture, return_tensors="pt")["pixel_values"]
+        if kind.endswith("ForSemanticSegmentation"):
+            with torch.no_grad():
+                common.let_each_class_win(model, model(pixel_values=tensor).logits)
         outputs = ["logits", "pred_boxes"] if kind.endswith("ForObjectDetection") else ["logits"]
 
         class Plain(torch.nn.Module):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ultralytics: each head, each generation of YOLO, and the options of its exporter."""
 import pathlib
+import unittest.mock
 
 import common
 import numpy as np
@@ -49,6 +50,18 @@ def objects_of_some_cells(head, cells):
             branch[-1].bias.clamp_(min=-1)
 
 
+def computes_in_f32():
+    """OpenVINO, by which the predictor runs an IR, takes bf16 where the CPU has it, which moves pixels from class to class."""
+    import openvino
+
+    compile_model = openvino.Core.compile_model
+
+    def in_f32(core, model, device_name="CPU", config=None):
+        return compile_model(core, model, device_name, {"INFERENCE_PRECISION_HINT": "f32"} | (config or {}))
+
+    return unittest.mock.patch.object(openvino.Core, "compile_model", in_f32)
+
+
 def export(family, photo):
     from ultralytics import RTDETR, YOLO
 
@@ -59,13 +72,19 @@ def export(family, photo):
         common.varied(yolo.model, 3, 1.0 if config.startswith("yolo12") else 1.6)  # Its attention makes more of last digits.
         # Turned boxes are compared where they lie in the picture whole.
         objects_of_some_cells(yolo.model.model[-1], 0.7 if yolo.task == "obb" else 2.0)
+        if yolo.task == "semantic":
+            pixels = torch.from_numpy(np.asarray(Image.open(photo)).copy()).permute(2, 0, 1)[None] / 255.0
+            with torch.no_grad():
+                logits = yolo.model(torch.nn.functional.interpolate(pixels, (common.SIZE, common.SIZE)))
+                common.let_each_class_win(yolo.model.model[-1].classifier, logits)
         yolo.model.names = {i: f"class {i}" for i in range(len(yolo.model.names))}
         yolo.model.pt_path = yolo.ckpt_path = str(place / "model.pt")
         size = 320 if kind is RTDETR else common.SIZE
         exported = pathlib.Path(yolo.export(format=form, imgsz=size, device="cpu", verbose=False, **options))
         own = kind(exported) if kind is RTDETR else YOLO(exported, task=yolo.task)
-        result = own.predict(str(photo), imgsz=size, conf=0.01 if not options.get("nms") else 0.25, iou=0.7, max_det=50, verbose=False,
-                             device="cpu", retina_masks=True)[0]
+        with computes_in_f32():
+            result = own.predict(str(photo), imgsz=size, conf=0.01 if not options.get("nms") else 0.25, iou=0.7, max_det=50, verbose=False,
+                                 device="cpu", retina_masks=True)[0]
         boxes = result.obb if yolo.task == "obb" else result.boxes
         said = {"model": str(next(exported.glob("*.xml")) if exported.is_dir() else exported), "names": [own.names[i] for i in sorted(own.names)]}
         fed = own.predictor.preprocess([np.asarray(Image.open(photo))[..., ::-1]])

@@ -27,4 +27,5 @@ NB_MODULE(_native, module) {
   tenon::python::add_pipeline(module);
   tenon::python::add_routes(module);
   tenon::python::add_absent(module);
+  tenon::python::add_unwinder(module);
 }

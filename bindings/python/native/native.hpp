@@ -37,6 +37,7 @@ namespace tenon::python {
 
 /// @name Each adds the classes of one source to the module.
 void add_absent(nb::module_& module);
+void add_unwinder(nb::module_& module);
 void add_errors(nb::module_& module);
 void add_types(nb::module_& module);
 void add_tensor(nb::module_& module);

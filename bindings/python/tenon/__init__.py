@@ -25,6 +25,11 @@ else:
         raise ImportError("tenon works in the main interpreter of a process alone, and this is a subinterpreter")
 
 from . import _native
+
+if not _native._take_unwinder():
+    raise ImportError("tenon must be imported before GStreamer here, so put `import tenon` above `from gi.repository import Gst`: PyGObject makes every library that comes "
+                      "later use the exceptions of libunwind, and the C++ library, which another package (NumPy...) loaded before, uses those of libgcc. An error would end the process")
+
 from . import _members, errors, properties
 from ._calls import LedgerScope, install as _install, ledger
 from ._detections import Detection, Detections, install as _install_detections

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models that the tests make by code, and what they share."""
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -8,6 +9,12 @@ import numpy
 import pytest
 
 import tenon as tn
+
+
+def source_tree():
+    """The tree that these tests lie in; where they were copied out of it, their folder, which has nothing else of it."""
+    here = pathlib.Path(__file__).resolve().parent
+    return next((each for each in here.parents if (each / "bindings/python/tests").exists()), here)
 
 
 def relu_model(shape=(1, 3, 4), kind="f32"):

@@ -9,11 +9,12 @@ import sys
 import sysconfig
 
 import pytest
+from conftest import source_tree
 
 import tenon as tn
 from tenon.__main__ import tool
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = source_tree()
 EXAMPLE = ROOT / "examples" / "python_element" / "brightness.py"
 LIBRARY = tool().parents[1] / "lib"
 # The interpreter of this test has its library in itself where that is no shared one; the system's of the same version then serves.

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of examples/python run on the demo's model and clip."""
 import os
-import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
+from conftest import source_tree
 
 import tenon as tn
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = source_tree()
 CLIP, MODEL = ROOT / "models/demo.mp4", ROOT / "models/demo.onnx"
 pytestmark = pytest.mark.skipif(not (ROOT / "examples/python").exists() or not CLIP.exists() or "elements ffmpeg" in tn.absent(),
                                 reason="no examples and clip beside this test, or no FFmpeg")

@@ -2,11 +2,13 @@
 """GstBuffers of PyGObject as frames and tensors. PyGObject of a system serves the Python of that system's version alone."""
 import gc
 import importlib.util
+import os
 import pathlib
 import sys
 
 import numpy
 import pytest
+from conftest import source_tree
 
 import tenon as tn
 
@@ -87,8 +89,31 @@ def test_pygobject_runs_tenons_elements_in_python(gst):
     """tenonpython in a process of Python's runs in its interpreter."""
     if not gst.ElementFactory.find("tenonpython"):
         pytest.skip("GStreamer does not find Tenon's plugin: GST_PLUGIN_PATH")
-    example = pathlib.Path(__file__).resolve().parents[3] / "examples" / "python_element" / "brightness.py"
+    example = source_tree() / "examples" / "python_element" / "brightness.py"
     assert len(pull(gst, f"tenonpython_source module={example} ! tenonpython module={example}")) == 25
+
+
+@pytest.mark.parametrize("order", ["tenon gst", "gst tenon", "numpy gst tenon", "tenon numpy gst"])
+def test_errors_are_exceptions_in_any_order_of_imports(gst, python, monkeypatch, order):
+    """PyGObject makes libunwind, which GStreamer brings, the unwinder of libraries that come later; mixed with libgcc's, an exception ends the process."""
+    import gi
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(pathlib.Path(gi.__file__).parent.parent), os.environ.get("PYTHONPATH")])))
+    lines = {"numpy": "import numpy", "tenon": "import tenon as tn", "gst": "import gi; gi.require_version('Gst', '1.0'); from gi.repository import Gst; Gst.init(None)"}
+    imports = "\n    ".join(lines[each] for each in order.split())
+    said = python(f"""
+try:
+    {imports}
+except ImportError as error:
+    assert "before GStreamer" in str(error), error
+    print("refused")
+else:
+    for call in (lambda: tn.Core().available_devices and tn.compile_model("missing.onnx"), lambda: tn.Pipeline().add("file", path="missing.mp4").add("null").run()):
+        try:
+            call()
+        except tn.Error as error:
+            print(type(error).__name__)
+""").split()
+    assert said == ["refused"] and order.startswith("numpy") or len(said) == 2, said
 
 
 def test_what_is_wrong_is_named(gst):

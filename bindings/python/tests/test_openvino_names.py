@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The list of OpenVINO's names: checked against the installed wheel, with the reasons of what is absent."""
 import importlib.util
-from pathlib import Path
 
 import pytest
+from conftest import source_tree
 
 import tenon.openvino as ov
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = source_tree()
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,9 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 if(TENON_BUILD_FUZZERS)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # Libraries too, or fuzzers cannot see into them.
+  # Libraries too, or fuzzers cannot see into them. The second counts for llvm-cov, of which scripts/fuzz.py makes its report.
+  add_compile_options(-fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
 endif()
 if(TENON_BUILD_TESTS)
   set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)  # all_verify_interface_header_sets compiles each public header alone.

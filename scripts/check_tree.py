@@ -175,7 +175,7 @@ def update(counts) -> int:
 
 def main() -> int:
     names = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
-    files = [path for path in map(pathlib.Path, filter(None, names)) if path.exists() and path.suffix not in (".onnx", ".mp4", ".json", ".png")]
+    files = [path for path in map(pathlib.Path, filter(None, names)) if path.exists() and path.suffix not in (".onnx", ".mp4", ".json", ".png", ".xz")]
     if sys.argv[1:2] == ["--words"]:
         for path in files:
             if folder_of(path) == sys.argv[2].strip("/"):

@@ -3,6 +3,7 @@
 """Whether fuzz.py shares the time, keeps corpora and stops at what is found: with scripts in the fuzzers' place."""
 import contextlib
 import io
+import json
 import os
 import pathlib
 import subprocess
@@ -99,6 +100,66 @@ class Runs(unittest.TestCase):
         self.assertEqual(made.returncode, 1)
         self.assertIn("no fuzzer c_fuzz", made.stderr)
         self.assertIn("a_fuzz, b_fuzz", made.stderr)
+
+    def test_what_is_kept(self):
+        """Each input that a merge leaves, the small ones first; of other forms than the project's own, none."""
+        merges = 'case "$1" in -merge=1) shift 2; to=$1; for from in "$@"; do [ "$from" = "$to" ] || cp "$from"/* "$to" 2>/dev/null; done; exit 0;; esac\n'
+        own = self.program("a_fuzz", "#!/bin/sh\n" + merges)
+        (own.parent / "a_fuzz.json").write_text(json.dumps({"covers": [], "own_form": True}))
+        other = self.program("b_fuzz", "#!/bin/sh\n" + merges)
+        (other.parent / "b_fuzz.json").write_text(json.dumps({"covers": [], "own_form": False}))
+        (self.build / "corpus/a_fuzz").mkdir(parents=True)
+        (self.build / "corpus/b_fuzz").mkdir(parents=True)
+        (self.build / "corpus/a_fuzz/small").write_bytes(b"1234")
+        (self.build / "corpus/a_fuzz/large").write_bytes(b"12345678")
+        (self.build / "corpus/b_fuzz/foreign").write_bytes(b"x")
+        kept = self.build / "corpora.tar.xz"
+        fuzzers = [fuzz.Fuzzer(own), fuzz.Fuzzer(other)]
+        with unittest.mock.patch.object(fuzz, "KEPT", kept), contextlib.redirect_stdout(io.StringIO()):
+            self.assertTrue(fuzz.keep(fuzzers, self.build))
+            first = kept.read_bytes()
+            self.assertTrue(fuzz.keep(fuzzers, self.build))
+            self.assertEqual(kept.read_bytes(), first, "the same inputs are the same file")
+            fuzz.unpack(self.build)
+            self.assertEqual(sorted(path.name for path in (self.build / "kept").glob("*/*")), ["large", "small"])
+            self.assertIn(self.build / "kept/a_fuzz", fuzzers[0].inputs_of(self.build))
+            with unittest.mock.patch.object(fuzz, "MOST_CORPUS_BYTES", 5):
+                self.assertTrue(fuzz.keep(fuzzers[:1], self.build))
+                fuzz.unpack(self.build)
+                self.assertEqual([path.name for path in (self.build / "kept").glob("*/*")], ["small"])
+            with unittest.mock.patch.object(fuzz, "MOST_KEPT_BYTES", 5):
+                self.assertFalse(fuzz.keep(fuzzers, self.build), "more than the tree takes")
+
+    def test_what_the_tree_keeps_is_within_its_limit(self):
+        if fuzz.KEPT.exists():
+            self.assertLessEqual(fuzz.KEPT.stat().st_size, fuzz.MOST_KEPT_BYTES)
+
+    def test_coverage_is_that_of_the_code_which_a_fuzzer_is_for(self):
+        def file(name, covered, lines):
+            return {"filename": name, "summary": {"lines": {"covered": covered, "count": lines}, "branches": {"covered": covered // 2, "count": lines}}}
+
+        counts = {"data": [{"files": [file("/tree/graph/readers/onnx/a.cpp", 30, 40), file("/tree/graph/readers/onnx/b.cpp", 10, 60),
+                                      file("/tree/graph/node.cpp", 5, 5), file("/tree/fuzz/onnx/onnx_fuzz.cpp", 9, 9)]}]}
+        self.assertEqual(fuzz.measured(counts, ["graph/readers/onnx"]), {"graph/readers/onnx": {"lines": (40, 100), "branches": (20, 100)}})
+        self.assertEqual(fuzz.measured(counts, ["graph/none", "fuzz/onnx"]),
+                         {place: {"lines": (0, 0), "branches": (0, 0)} for place in ("graph/none", "fuzz/onnx")})
+        path = self.program("a_fuzz", '#!/bin/sh\n[ "$1" != -runs=0 ] || : >"$(echo "$LLVM_PROFILE_FILE" | sed s/%m/1/)"\n')
+        (path.parent / "a_fuzz.json").write_text(json.dumps({"covers": ["graph/readers/onnx", "graph/none"]}))
+        tools = {"llvm-profdata": "#!/bin/sh\n", "ldd": "#!/bin/sh\n", "llvm-cov": "#!/bin/sh\ncat <<'END'\n" + json.dumps(counts) + "\nEND\n"}
+        for name, text in tools.items():
+            (self.build / name).write_text(text)
+            (self.build / name).chmod(0o755)
+        said = io.StringIO()
+        with unittest.mock.patch.dict(os.environ, {"PATH": f"{self.build}:{os.environ['PATH']}"}), contextlib.redirect_stdout(said):
+            fuzz.report([fuzz.Fuzzer(path)], self.build)
+        self.assertIn("coverage: a_fuzz: graph/readers/onnx: 40.0 % of 100 lines, 20.0 % of 100 branches\n", said.getvalue())
+        self.assertIn("coverage: a_fuzz: graph/none: no code of it was built\n", said.getvalue())
+
+    def test_coverage_without_its_tools_is_said(self):
+        said = io.StringIO()
+        with unittest.mock.patch.object(fuzz.shutil, "which", lambda _: None), contextlib.redirect_stdout(said):
+            fuzz.report([fuzz.Fuzzer(self.program("a_fuzz", QUIET))], self.build)
+        self.assertIn("not measured", said.getvalue())
 
     def test_one_that_sees_no_library_is_an_error(self):
         self.program("a_fuzz", QUIET.replace("5000 inline", "300 inline"))

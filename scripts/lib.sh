@@ -24,7 +24,7 @@ PACKAGES_BROKERS=(mosquitto)
 PACKAGES_BROWSER=(chromium)
 # Exactly one of each line is installed: the one that this Debian has. Only clang-format 14 checks formatting.
 CHOICES_TEST=("clang-format-14")
-CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap"
+CHOICES_CHECK=("clang-16 clang-19" "llvm-16 llvm-19" "clang-tidy-16 clang-tidy-19" "clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap"
   "abigail-tools" "graphviz")
 
 # The virtual machine of ./dev test-vm; its kernel is downloaded in addition, and not installed.

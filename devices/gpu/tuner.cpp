@@ -11,11 +11,10 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/gpu/program/kept_bytes.hpp>
+#include <tenon/devices/gpu/program/kept_choices.hpp>
 #include <tenon/graph/wanted.hpp>
 #include <tenon/planning/memory_plan.hpp>
 #include <tenon/store/release.hpp>
-#include <tenon/store/table.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -32,18 +31,6 @@ constexpr double kGain = 0.97;
 constexpr std::size_t kTimedRuns = 8;
 constexpr nanoseconds kEnough = milliseconds(20);
 
-[[noreturn]] void tuning_damaged(const std::string& what) {
-  throw Error(Code::kDataLoss, "GPU: the table of tuned kernels is damaged: " + what);
-}
-const KeptKind& kept_choices() {
-  static const KeptKind kind{
-      .rules = {.suffix = ".cl_tuning", .entry_mode = 0600, .is_private = true},
-      .format = {.magic = "TENONTUN", .version = 1, .minor = 0, .damaged = &tuning_damaged},
-      .folder_bytes = std::uint64_t{16} << 20,
-  };
-  return kind;
-}
-
 /// The choices that this process knows, by device, driver and release.
 struct Known {
   std::mutex mutex;
@@ -53,26 +40,6 @@ struct Known {
 Known& known() {
   static auto* const all = new Known;  // Models may be compiled while the process ends.
   return *all;
-}
-
-Choices read_table(std::string_view bytes) {
-  store::TableReader reader(bytes, &tuning_damaged);
-  Choices choices;
-  for (std::uint64_t left = reader.count(); left > 0; --left) {
-    std::string problem = reader.text();
-    choices[std::move(problem)] = reader.text();
-  }
-  return choices;
-}
-
-std::string write_table(const Choices& choices) {
-  store::TableWriter writer;
-  writer.number(choices.size());
-  for (const auto& [problem, name] : choices) {
-    writer.text(problem);
-    writer.text(name);
-  }
-  return std::move(writer).bytes();
 }
 
 /// One launch as a plan of its own; what it reads and writes is memory of the execution's, but for constants.
@@ -126,9 +93,9 @@ Tuner::Tuner(std::shared_ptr<const Gpu> gpu, std::filesystem::path folder)
   key_ = store::content_hash(id_.data(), id_.size());
   if (!folder_.empty()) {
     try {
-      const KeptBytes kept = read_kept(folder_, kept_choices(), key_);
-      ignored_ = kept.distrust;
-      if (!kept.bytes.empty()) choices_ = read_table(kept.bytes);
+      KeptChoices kept = read_choices(folder_, key_);
+      ignored_ = std::move(kept.distrust);
+      choices_ = std::move(kept.choices);
     } catch (const Error& error) {
       choices_.clear();
       ignored_ = error.what();
@@ -205,11 +172,10 @@ void Tuner::keep() const {
     // What other processes have found meanwhile stays.
     Choices all = choices_;
     try {
-      const KeptBytes kept = read_kept(folder_, kept_choices(), key_);
-      if (!kept.bytes.empty()) all.merge(read_table(kept.bytes));
+      all.merge(read_choices(folder_, key_).choices);
     } catch (const Error&) {  // What is damaged is replaced.
     }
-    write_kept(folder_, kept_choices(), key_, write_table(all.size() > kMostProblems ? choices_ : all));
+    write_choices(folder_, key_, all.size() > kMostProblems ? choices_ : all);
   } catch (const Error&) {  // A full disk, say: as if there were no cache.
   }
 }

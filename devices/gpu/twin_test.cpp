@@ -72,6 +72,16 @@ TEST(Ptx, LaunchesSayHowMuchLocalMemoryThereIs) {
       head + ".extern .shared .align 1024 .b8 a_$_graphs_memory[];\n" + begin + "\n" + use + other);
 }
 
+TEST(Ptx, OfAnyKindIsAText) {
+  const std::string head = "//\n.version 9.0\n.target sm_";
+  EXPECT_FALSE(gpu_device::has_waits(head + std::string(40, '9') + "\n")) << "no number";
+  EXPECT_FALSE(gpu_device::has_waits(head + "-9"));
+  EXPECT_FALSE(gpu_device::has_waits(head));
+  for (const std::string text : {"a_graphs_memory[", "\na_graphs_memory[", "a_graphs_memory[ .shared .align 1024 .b8 x",
+                                 ".shared .align 1024 .b8 a", "a_graphs_memory[\n.shared .align 1024 .b8 b[4];\n"})
+    EXPECT_EQ(gpu_device::ptx_for_cuda(text), text);
+}
+
 /// Skipped where the device has no twin.
 class Twin : public Gpu {
  protected:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <system_error>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -11,14 +13,14 @@ bool is_ptx(std::string_view binary) { return binary.find("\n.version ") != std:
 
 namespace {
 
-/// The compute capability that the text is for, times 10; 0 if it does not say.
+/// The compute capability that the text is for, times 10; 0 if it does not say, or no architecture has so many digits.
 int capability_of(std::string_view ptx) {
   constexpr std::string_view kTarget = "\n.target sm_";
   const std::size_t at = ptx.find(kTarget);
   int number = 0;
-  if (at != std::string_view::npos)
-    for (std::size_t i = at + kTarget.size(); i < ptx.size() && std::isdigit(static_cast<unsigned char>(ptx[i])); ++i)
-      number = number * 10 + (ptx[i] - '0');
+  if (at != std::string_view::npos &&
+      std::from_chars(ptx.data() + at + kTarget.size(), ptx.data() + ptx.size(), number).ec != std::errc())
+    return 0;
   return number;
 }
 
@@ -62,9 +64,10 @@ std::string with_graphs_memory(std::string text) {
                              kBefore = ".address_size 64\n";
   std::string declarations;
   for (std::size_t at = text.find(kName); at != std::string::npos; at = text.find(kName, at)) {
-    const std::size_t line = text.rfind('\n', at) + 1, end = text.find('\n', at), begin = text.find(kBegin, line);
+    const std::size_t line = text.rfind('\n', at) + 1, end = std::min(text.find('\n', at), text.size()),
+                      begin = text.find(kBegin, line), name = at;
     at = end;
-    if (begin > end) continue;
+    if (begin >= name) continue;  // Not a declaration, or one of another line.
     declarations += ".extern " + text.substr(begin, text.find('[', begin) - begin) + "[];\n";
     text.erase(line, end - line);
     at = line;

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <tenon/devices/gpu/program/kept_choices.hpp>  // IWYU pragma: export
 #include <tenon/devices/gpu/program/kernel.hpp>
 #include <tenon/devices/gpu/program/launch.hpp>
 
@@ -19,10 +19,6 @@ struct Candidate {
   std::string name;  ///< Among those for the problem.
   std::function<Kernel()> make;
 };
-
-/// What was measured: for each problem the fastest candidate's name. A problem is what decides how fast candidates are:
-/// the kind, types, shapes; not what else a kernel computes with the result.
-using Choices = std::map<std::string, std::string>;
 
 /// A problem of which nothing is known yet, with the kernels that can solve it: the rules' choice first. Their places are in
 /// the plan that was lowered with them.

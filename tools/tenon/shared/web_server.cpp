@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <list>
+#include <memory>
+#include <optional>
 #include <regex>
 #include <string_view>
 #include <system_error>
@@ -32,6 +32,7 @@
 #include <tenon/core/fd.hpp>
 #include <tenon/core/new_thread.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/tools/tenon/shared/web_request.hpp>
 
 namespace tenon::tool {
 
@@ -50,7 +51,7 @@ std::string random_token() {
 namespace {
 
 constexpr std::chrono::seconds kForRequest{3}, kForAnswer{10}, kForClosing{1};
-constexpr std::size_t kMaxRequest = std::size_t{16} << 10, kMaxBody = std::size_t{64} << 10, kMaxConnections = 64;
+constexpr std::size_t kMaxConnections = 64;
 
 /// A quarter of the process's descriptors at most: the pipeline needs some, too.
 std::size_t max_connections() {
@@ -91,47 +92,6 @@ int port_of(const UniqueFd& socket, bool* is_local) {
   const auto& four = reinterpret_cast<const sockaddr_in&>(address);
   *is_local = ntohl(four.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
   return ntohs(four.sin_port);
-}
-
-bool equal_but_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
-struct Request {
-  std::string method, path, token, host;
-  std::size_t body_size = 0;
-};
-
-/// @param text  A request line and headers. @return false: it is none.
-bool parse(std::string_view text, Request* request) {
-  const std::string_view line = text.substr(0, text.find("\r\n"));
-  const std::size_t first = line.find(' '), last = line.rfind(' ');
-  if (first == std::string_view::npos || last <= first || line.substr(last + 1, 5) != "HTTP/") return false;
-  request->method = line.substr(0, first);
-  const std::string_view target = line.substr(first + 1, last - first - 1);
-  request->path = target.substr(0, target.find('?'));
-  for (std::size_t at = target.find('?'); at != std::string_view::npos;) {
-    const std::size_t next = target.find('&', at + 1);
-    const std::string_view field = target.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
-    if (field.starts_with("token=")) request->token = field.substr(6);
-    at = next;
-  }
-  for (std::size_t at = line.size() + 2; at < text.size();) {
-    const std::string_view header = text.substr(at, text.find("\r\n", at) - at);
-    const std::size_t colon = header.find(':');
-    const std::size_t begin = colon == std::string_view::npos ? colon : header.find_first_not_of(" \t", colon + 1);
-    if (begin != std::string_view::npos) {
-      const std::string_view value = header.substr(begin, header.find_last_not_of(" \t") + 1 - begin);
-      if (equal_but_case(header.substr(0, colon), "host")) request->host = value;
-      if (equal_but_case(header.substr(0, colon), "content-length")) {
-        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), request->body_size);
-        if (error != std::errc() || end != value.data() + value.size()) return false;
-      }
-      if (equal_but_case(header.substr(0, colon), "transfer-encoding")) return false;  // Its length is not known.
-    }
-    at += header.size() + 2;
-  }
-  return true;
 }
 
 /// Compares all bytes, so that the time tells nothing.
@@ -285,21 +245,10 @@ class WebServer::State {
   }
   bool receive(Connection& one) {
     if (!receive(one, one.request)) return false;
-    const std::size_t end = one.request.find("\r\n\r\n");
-    if (end == std::string::npos && one.request.size() <= kMaxRequest) return true;
-    Request request;
-    WebAnswer answer{400, "text/plain", "This is no request of HTTP with a known length.\n"};
-    if (end == std::string::npos || end > kMaxRequest) {
-      answer = {431, "text/plain", "The request is too long.\n"};
-    } else if (parse(std::string_view(one.request).substr(0, end + 2), &request)) {
-      const std::size_t begin = end + 4;
-      if (request.body_size > kMaxBody) {
-        answer = {413, "text/plain", "The body is too long.\n"};
-      } else {
-        if (one.request.size() < begin + request.body_size) return true;
-        answer = answer_to(request, one.request.substr(begin, request.body_size));
-      }
-    }
+    WebRequest request;
+    const std::optional<int> status = read_request(one.request, &request);
+    if (!status) return true;
+    const WebAnswer answer = *status == 200 ? answer_to(request) : refusal(*status);
     one.answer = "HTTP/1.1 " + std::to_string(answer.status) + " " + reason_of(answer.status) +
                  "\r\nContent-Type: " + answer.type + "\r\nContent-Length: " + std::to_string(answer.body.size()) +
                  "\r\nConnection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
@@ -308,6 +257,13 @@ class WebServer::State {
     one.phase = Connection::Phase::kAnswer;
     one.deadline = Clock::now() + kForAnswer;
     return true;
+  }
+
+  static WebAnswer refusal(int status) {
+    if (status == 431) return {431, "text/plain", "The request is too long.\n"};
+    if (status == 413) return {413, "text/plain", "The body is too long.\n"};
+    return {400, "text/plain",
+            "This is no request of HTTP/1.1 that can be read in one way alone, with a known length.\n"};
   }
 
   static bool send(Connection& one) {
@@ -323,8 +279,8 @@ class WebServer::State {
     return true;
   }
 
-  WebAnswer answer_to(const Request& request, const std::string& body) const {
-    if (!is_own_name(request.host))
+  WebAnswer answer_to(const WebRequest& request) const {
+    if (is_local_ && !names_this_machine(request.host, host_))
       return {403, "text/plain", "This server is not " + request.host + ": use the address that tenon printed.\n"};
     if (!token_.empty() && !is_token(request.token, token_))
       return {403, "text/plain", "The token is missing or wrong: use the address that tenon printed.\n"};
@@ -335,7 +291,7 @@ class WebServer::State {
         if (each.method != request.method || !std::regex_match(request.path, found, each.pattern)) continue;
         if (!is_local_)
           return {403, "text/plain", "Changes are taken only where the page is for this machine alone.\n"};
-        return each.answer(found.size() > 1 ? found[1].str() : "", body);
+        return each.answer(found.size() > 1 ? found[1].str() : "", request.body);
       }
       if (!reads) return {405, "text/plain", "This method is not answered here.\n"};
       for (const auto& [pattern, answer] : pages_)
@@ -344,16 +300,6 @@ class WebServer::State {
       return {500, "text/plain", std::string(error.what()) + "\n"};
     }
     return {404, "text/plain", "There is no such page.\n"};
-  }
-
-  /// Whether a server of this machine alone is meant. Another name that leads here is a site's that wants to read what it must not.
-  bool is_own_name(std::string_view host) const {
-    if (!is_local_ || host.empty()) return true;
-    const bool has_brackets = host.starts_with('[');
-    const std::string name(has_brackets ? host.substr(1, host.find(']') - 1) : host.substr(0, host.rfind(':')));
-    if (equal_but_case(name, "localhost") || equal_but_case(name, host_)) return true;
-    in6_addr address{};
-    return ::inet_pton(has_brackets ? AF_INET6 : AF_INET, name.c_str(), &address) == 1;
   }
 
   const std::string host_, token_;

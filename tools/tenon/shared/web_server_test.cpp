@@ -10,12 +10,15 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <tenon/core/fd.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/tools/tenon/shared/web_request.hpp>
 #include <tenon/tools/tenon/shared/web_server.hpp>
 
 namespace tenon::tool {
@@ -91,6 +94,55 @@ TEST_F(WebServerLimits, RequestsHaveASize) {
   EXPECT_THAT(answer_to("POST /changes HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(answer_to("POST /changes HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), StartsWith("HTTP/1.1 400"))
       << "a length that is not known";
+}
+
+TEST_F(WebServerLimits, WhatCanBeReadInTwoWaysIsRefused) {
+  const std::string get = "GET /none HTTP/1.1\r\n", post = "POST /changes HTTP/1.1\r\n";
+  for (const std::string& text : {
+           get + "Host: localhost\r\nHost: other.example\r\n\r\n",
+           get + "Host: localhost\r\nhost: localhost\r\n\r\n",
+           post + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+           post + "Content-Length: +1\r\n\r\nx",
+           get + "Host : localhost\r\n\r\n",
+           get + "X: a\r\n Host: localhost\r\n\r\n",
+           get + "no colon\r\n\r\n",
+           get + ": no name\r\n\r\n",
+           get + "X: a\nHost: other.example\r\n\r\n",
+           get + std::string("X: a\0b\r\n\r\n", 10),
+           std::string("GET /no ne HTTP/1.1\r\n\r\n"),
+           std::string("GET http://localhost/none HTTP/1.1\r\n\r\n"),
+           std::string("GET  HTTP/1.1\r\n\r\n"),
+           std::string("GET /none HTTP/2\r\n\r\n"),
+           std::string("\r\nGET /none HTTP/1.1\r\n\r\n"),
+       })
+    EXPECT_THAT(answer_to(text), StartsWith("HTTP/1.1 400")) << text;
+}
+
+TEST(WebNames, OfThisMachineAreItsAddressesAndWhatItWasTold) {
+  for (const char* own : {"", "localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8080", "192.0.2.7:1", "[::1]",
+                          "[::1]:8080", "camera.example:8080", "Camera.Example", "localhost:"})
+    EXPECT_TRUE(names_this_machine(own, "camera.example")) << own;
+  for (const std::string foreign : {"other.example", "localhost.other.example", "127.0.0.1.other.example",
+                                    "127.0.0.1:80.other.example", "localhost:80:other.example", "[::1]other.example",
+                                    "[::1", "[localhost]", "::1", ":80", "[]", "127.1", "localhost "})
+    EXPECT_FALSE(names_this_machine(foreign, "camera.example")) << foreign;
+  EXPECT_FALSE(names_this_machine(std::string_view("127.0.0.1\0.other.example", 24), "camera.example"));
+}
+
+TEST(WebRequests, AreTheSameInAnyPieces) {
+  const std::string text =
+      "POST /a/b?x=1&token=t&y HTTP/1.1\r\nhost:\tlocalhost \r\nContent-Length: 4\r\n\r\nbody and what follows";
+  WebRequest request;
+  const std::size_t whole = text.find(" and");
+  for (std::size_t size = 0; size < text.size(); ++size)
+    ASSERT_EQ(read_request(std::string_view(text).substr(0, size), &request),
+              size < whole ? std::nullopt : std::optional(200))
+        << size;
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.path, "/a/b");
+  EXPECT_EQ(request.token, "t");
+  EXPECT_EQ(request.host, "localhost");
+  EXPECT_EQ(request.body, "body");
 }
 
 TEST_F(WebServerLimits, RequestsThatCameInTimeWaitForOthers) {

@@ -75,7 +75,11 @@ TENON_INLINE Frame Camera::read(Deadline deadline) {
     const short events = detail::wait_for(device_, POLLIN | POLLPRI, deadline);
     if (events == 0) throw late(spoilt);
     if (events & POLLPRI) take_events();
-    if (changed_) continue;
+    if (changed_) {
+      // A source that changes again and again must not hold this thread beyond its deadline.
+      if (Clock::now() >= deadline) throw late(spoilt);
+      continue;
+    }
     const detail::Ring::Filled filled = take();
     if (!filled.slot) {
       // A device that reports an error or an event again and again must not keep this thread busy.

@@ -19,6 +19,15 @@ inline namespace v1 {
 namespace v4l2 {
 namespace detail {
 
+/// A driver's time; none where 64 bits do not hold it.
+inline std::int64_t nanoseconds_of(const timeval& time) {
+  std::int64_t seconds = 0, rest = 0, all = 0;
+  const bool is_too_large = __builtin_mul_overflow(std::int64_t{time.tv_sec}, std::int64_t{1'000'000'000}, &seconds) ||
+                            __builtin_mul_overflow(std::int64_t{time.tv_usec}, std::int64_t{1000}, &rest) ||
+                            __builtin_add_overflow(seconds, rest, &all);
+  return is_too_large ? kNoTimestamp : all;
+}
+
 TENON_INLINE BufferArgument::BufferArgument(std::uint32_t type, Transfer transfer, std::size_t memories) {
   buffer.type = type;
   buffer.memory = static_cast<std::uint32_t>(transfer);
@@ -155,8 +164,7 @@ TENON_INLINE Ring::Filled Ring::take() {
   --queued_;
   filled.sequence = got.buffer.sequence;
   if ((got.buffer.flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) != V4L2_BUF_FLAG_TIMESTAMP_UNKNOWN)
-    filled.timestamp_ns =
-        std::int64_t{got.buffer.timestamp.tv_sec} * 1'000'000'000 + got.buffer.timestamp.tv_usec * 1000;
+    filled.timestamp_ns = nanoseconds_of(got.buffer.timestamp);
   filled.damaged = (got.buffer.flags & V4L2_BUF_FLAG_ERROR) != 0;
   for (std::size_t m = 0; m < layout_.memories; ++m)
     filled.damaged |= got.used(m) < layout_.used_bytes[m] || got.data_offset(m) != 0;

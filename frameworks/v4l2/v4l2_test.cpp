@@ -117,6 +117,35 @@ TEST_F(V4l2, WhatADriverSaysOfItsPicturesIsChecked) {
             Code::kUnimplemented);
 }
 
+TEST_F(V4l2, ASourceThatChangesAgainAndAgainHoldsNoReadBeyondItsDeadline) {
+  v4l2::Camera camera(kPath, small());
+  driver.tamper = [&](unsigned long request, void*) {
+    if (request == VIDIOC_STREAMON) driver.change_source(V4L2_PIX_FMT_NV12, 64, 48);
+    return 0;
+  };
+  const Error error = error_of([&] { camera.read(Clock::now() + 200ms); });
+  EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
+  driver.tamper = {};
+  EXPECT_EQ(camera.read().info().width_px, 64u) << "the next read goes on";
+}
+
+TEST_F(V4l2, ATimeThatNoNumberHoldsIsNone) {
+  v4l2::Camera camera(kPath, small());
+  timeval time{};
+  driver.tamper = [&](unsigned long request, void* argument) {
+    if (request == VIDIOC_DQBUF) static_cast<v4l2_buffer*>(argument)->timestamp = time;
+    return 0;
+  };
+  for (const timeval& wrong :
+       {timeval{INT64_MAX, 0}, timeval{INT64_MIN, 0}, timeval{0, INT64_MAX}, timeval{9'223'372'036, 999'999}}) {
+    time = wrong;
+    EXPECT_EQ(camera.read().timestamp_ns(), kNoTimestamp) << wrong.tv_sec << " " << wrong.tv_usec;
+  }
+  time = {3, 4};
+  EXPECT_EQ(camera.read().timestamp_ns(), 3'000'004'000);
+  driver.tamper = {};
+}
+
 TEST_F(V4l2, WhatADriverSaysOfItsBuffersIsChecked) {
   const Error small_buffer = error_with([](unsigned long request, void* argument) {
     if (request == VIDIOC_QUERYBUF) static_cast<v4l2_buffer*>(argument)->length = 4000;

@@ -94,6 +94,20 @@ void throw_again(Throwing call) {
   }
 }
 
+/// Throws the exception again as one whose text others can show: a text that UTF-8 has no code for (a file name that was decoded with
+/// surrogates) is written with escapes, in a RuntimeError with the exception as its cause. @pre This thread has the interpreter.
+[[noreturn]] void throw_showable(const nb::python_error& error);
+
+/// Calls Python from code that shows errors by what(), which ends the process where a text cannot be encoded.
+template <typename Call>
+auto showable(Call call) {
+  try {
+    return call();
+  } catch (const nb::python_error& error) {
+    throw_showable(error);
+  }
+}
+
 /// Calls `wait(milliseconds)` without the interpreter, in slices, until it returns true; between two slices signals are handled, so that
 /// Ctrl-C ends the wait. @errors those of `wait`, and KeyboardInterrupt.
 template <typename Wait>

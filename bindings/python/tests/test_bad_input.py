@@ -84,3 +84,21 @@ def test_wrong_settings_are_named(call, says):
 def test_what_a_source_gives_wrongly_is_named(gives, says):
     with pytest.raises((TypeError, ValueError), match=says):
         tn.Pipeline().add(type("Wrong", (OneSource,), {"gives": gives})).add("null").run()
+
+
+@pytest.mark.parametrize("where", ["frames", "process"])
+def test_texts_that_cannot_be_encoded_are_escaped(where):
+    """A file name with bytes that are no UTF-8 has surrogates in Python; an exception with one ended the process."""
+    def fails(*_):
+        raise KeyError("caf\udce9.mp4") if where == "frames" else ValueError("no caf\udce9.mp4")
+
+    source = type("Names", (OneSource,), {"frames": fails} if where == "frames" else {})
+    pipeline = tn.Pipeline().add(source).add(fails if where == "process" else "null")
+    if where == "process":
+        pipeline.add("null")
+        with pytest.raises(RuntimeError, match=r"ValueError: no caf\\udce9\.mp4") as info:
+            pipeline.run()
+        assert isinstance(info.value.__cause__, ValueError) and "test_bad_input.py" in pipeline.failures[0]["message"]
+    else:  # repr() escapes it already.
+        with pytest.raises(KeyError, match="udce9"):
+            pipeline.run()

@@ -116,6 +116,20 @@ def test_what_is_no_array():
         tn.Tensor(numpy.array([1, "x", None], dtype=object))
 
 
+@pytest.mark.parametrize("device", [(), (1,), (1, 0, 0), None, 5, "10", [1, 0], ("a", 0), (None, 0), (2**70, 0)])
+def test_wrong_devices_of_dlpack_are_named(device):
+    class Exporter:
+        def __dlpack__(self, **_):
+            return numpy.zeros(3).__dlpack__()
+
+        def __dlpack_device__(self):
+            return device
+
+    for take in (tn.from_dlpack, tn.Tensor):
+        with pytest.raises(TypeError, match="__dlpack_device__.. gives a kind of device and its number, not"):
+            take(Exporter())
+
+
 def test_strings():
     tensor = tn.Tensor(numpy.array([["one", "zwei"], ["trois", ""]]))
     assert tensor.element_type == tn.Type.string and tensor.shape == [2, 2]

@@ -42,6 +42,23 @@ void raise(PyObject* type, const std::string& message) {
   throw nb::python_error();
 }
 
+void throw_showable(const nb::python_error& error) {
+  const nb::handle value = error.value();
+  const nb::object text = nb::steal(PyObject_Str(value.ptr()));
+  if (!text.is_valid() || PyUnicode_AsUTF8AndSize(text.ptr(), nullptr)) {
+    PyErr_Clear();
+    throw nb::python_error(error);
+  }
+  PyErr_Clear();
+  const nb::object escaped = text.attr("encode")("ascii", "backslashreplace").attr("decode")("ascii");
+  const nb::object made =
+      nb::handle(PyExc_RuntimeError)(nb::str("{}: {}").format(error.type().attr("__name__"), escaped));
+  PyException_SetCause(made.ptr(), nb::borrow(value).release().ptr());
+  if (const nb::object lines = error.traceback(); lines.is_valid()) PyException_SetTraceback(made.ptr(), lines.ptr());
+  PyErr_SetObject(PyExc_RuntimeError, made.ptr());
+  throw nb::python_error();
+}
+
 void add_errors(nb::module_&) {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {

@@ -141,8 +141,10 @@ Tensor tensor_from_dlpack(nb::handle exporter) {
     if (const nb::object view = constant_view_of(exporter); view.is_valid()) return tensor_from(view, Sharing::kShare);
     if (nb::hasattr(exporter, "untyped_storage")) foreign("hold_torch")(exporter);
   }
-  const nb::tuple device(asked([&] { return exporter.attr("__dlpack_device__")(); }));
-  const int kind = nb::cast<int>(nb::int_(device[0]));
+  const nb::object device = asked([&] { return exporter.attr("__dlpack_device__")(); });
+  int kind = 0;
+  if (!PyTuple_Check(device.ptr()) || PyTuple_Size(device.ptr()) != 2 || !nb::try_cast(nb::object(device[0]), kind))
+    raise(PyExc_TypeError, "__dlpack_device__() gives a kind of device and its number, not " + shown(device));
   const bool is_host = kind == dlpack::abi::kDLCPU || kind == dlpack::abi::kDLCUDAHost;
   if (is_host) {
     const nb::object capsule = exported_by(exporter, nb::none());

@@ -35,7 +35,7 @@ template <typename Call>
 auto in_python(Call call) {
   const Entered entered;
   if (!entered) refuse_ending();
-  return call();
+  return showable(call);
 }
 
 nb::dict info_of(const StreamInfo& info) {

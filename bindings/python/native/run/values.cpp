@@ -31,10 +31,12 @@ std::function<std::string(const std::string&)> crypt_function(nb::handle functio
   return [held](const std::string& text) {
     const Entered entered;
     if (!entered) throw Error(Code::kAborted, "Python is ending: a callback of the cache is not called any more");
-    const nb::object result = held->get()(nb::bytes(text.data(), text.size()));
-    if (PyBytes_Check(result.ptr()))
-      return std::string(PyBytes_AsString(result.ptr()), static_cast<std::size_t>(PyBytes_Size(result.ptr())));
-    return nb::cast<std::string>(result);
+    return showable([&] {
+      const nb::object result = held->get()(nb::bytes(text.data(), text.size()));
+      if (PyBytes_Check(result.ptr()))
+        return std::string(PyBytes_AsString(result.ptr()), static_cast<std::size_t>(PyBytes_Size(result.ptr())));
+      return nb::cast<std::string>(result);
+    });
   };
 }
 

@@ -13,6 +13,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/native.hpp>
+#include <tenon/devices/gpu/remote/driver_waits.hpp>
 #include <tenon/devices/gpu/remote/params.hpp>
 #include <tenon/frameworks/opencl/pointer_context.hpp>
 
@@ -113,11 +114,18 @@ void for_each_box(const Tensor& from, const Tensor& to, Run run) {
   each(each, axes.size());
 }
 
+/// Whether the driver may copy on the host's cores, for so long that a thread is to wait there (DriverWaits).
+bool is_long_on_host(const client::Native& native, std::size_t bytes) {
+  constexpr std::size_t kLong = 512 << 10;
+  return native.device.host_unified && bytes >= kLong;
+}
+
 /// Enqueues commands that copy box by box, and waits for the last one: the queue is in order. Both sides live as long as the
 /// commands, even if the wait takes too long.
+/// @param native  The one that has the queue.
 /// @param enqueue  Enqueues one, and gives its event.
 template <typename Enqueue>
-void copy_boxes(const Tensor& from, const Tensor& to, Enqueue enqueue) {
+void copy_boxes(const client::Native& native, const Tensor& from, const Tensor& to, Enqueue enqueue) {
   Ref<opencl::EventTimeline> last;
   try {
     for_each_box(from, to, [&](const Box& box) {
@@ -125,7 +133,12 @@ void copy_boxes(const Tensor& from, const Tensor& to, Enqueue enqueue) {
       enqueue(box, &event);
       last = opencl::EventTimeline::over(client::Handle<cl_event>(event));
     });
-    last->wait(1, default_deadline());
+    const Deadline deadline = default_deadline();
+    if (is_long_on_host(native, from.size_bytes())) {
+      last->flush();
+      DriverWaits::process().wait(*last, deadline);
+    }
+    last->wait(1, deadline);
   } catch (...) {
     if (last) {
       client::keep_until(last->event(), from.memory());
@@ -141,7 +154,7 @@ std::string copying(const Tensor& from, const Tensor& to) {
 
 void copy_between_buffers(const Side& from, const Side& to) {
   const cl_command_queue queue = from.native->transfers.get();
-  copy_boxes(from.tensor, to.tensor, [&](const Box& box, cl_event* event) {
+  copy_boxes(*from.native, from.tensor, to.tensor, [&](const Box& box, cl_event* event) {
     const auto what = [&] { return copying(from.tensor, to.tensor); };
     if (box.is_flat())
       return client::check(client::call(clEnqueueCopyBuffer, queue, from.buffer, to.buffer, box.from.offset,
@@ -160,7 +173,7 @@ constexpr std::array<std::size_t, 3> kAtAddress{};
 
 void read_buffer(const Side& from, const Side& to) {
   const cl_command_queue queue = from.native->transfers.get();
-  copy_boxes(from.tensor, to.tensor, [&](const Box& box, cl_event* event) {
+  copy_boxes(*from.native, from.tensor, to.tensor, [&](const Box& box, cl_event* event) {
     const auto what = [&] { return copying(from.tensor, to.tensor); };
     auto* const host = static_cast<void*>(to.host + (box.to.offset - to.tensor.offset()));
     if (box.is_flat())
@@ -177,7 +190,7 @@ void read_buffer(const Side& from, const Side& to) {
 
 void write_buffer(const Side& from, const Side& to) {
   const cl_command_queue queue = to.native->transfers.get();
-  copy_boxes(from.tensor, to.tensor, [&](const Box& box, cl_event* event) {
+  copy_boxes(*to.native, from.tensor, to.tensor, [&](const Box& box, cl_event* event) {
     const auto what = [&] { return copying(from.tensor, to.tensor); };
     const auto* const host = static_cast<const void*>(from.host + (box.from.offset - from.tensor.offset()));
     if (box.is_flat())

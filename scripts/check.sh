@@ -155,8 +155,8 @@ fuzz_seeds() {
   python=$(venv_python)
   "$python" models/zoo/generate.py --out build/data/zoo --tiny --missing >/dev/null &&
     "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/data/zoo --node-tests build/data/onnx/onnx/backend/test/data/node || return 1
-  for name in ipc store va_stream npu_graph; do
-    [ ! -x "build/fuzz/fuzz/${name}_fuzz" ] || TENON_FUZZ_SEEDS="build/fuzz/seeds/$name" "build/fuzz/fuzz/${name}_fuzz" || return 1
+  for name in ipc store va_stream npu_graph gpu_files; do
+    [ ! -x "build/fuzz/fuzz/${name}_fuzz" ] || LLVM_PROFILE_FILE=build/fuzz/unused-%m.profraw TENON_FUZZ_SEEDS="build/fuzz/seeds/$name" "build/fuzz/fuzz/${name}_fuzz" || return 1
   done
   [ ! -d build/fuzz/seeds/npu_graph ] || cp build/fuzz/seeds/ir/*.xml build/fuzz/seeds/npu_graph
 }
@@ -170,8 +170,8 @@ check_fuzz() {
 # Models, pipelines and every framework while each call of the system fails in turn: none may crash, hang, leak or spoil the next try.
 check_failing_calls() {
   local program failed=0
-  configure release && build release tenon_with_modules tenon_device_cpu failing_models failing_frameworks failing_devices || return 1
-  for program in failing_models failing_frameworks failing_devices; do
+  configure release && build release tenon_with_modules tenon_device_cpu failing_models failing_frameworks failing_gstreamer failing_devices || return 1
+  for program in failing_models failing_frameworks failing_gstreamer failing_devices; do
     python3 tests/failing_calls/failing_calls.py "build/release/tests/$program" || failed=1
   done
   [ "$failed" = 0 ]

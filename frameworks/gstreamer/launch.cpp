@@ -59,6 +59,14 @@ TENON_INLINE void Launched::check_cancelled(const Cancelled& cancelled) const {
   if (cancelled && *cancelled) throw Error(Code::kCancelled, about() + "it was told to stop");
 }
 
+TENON_INLINE GstStateChangeReturn Launched::set_state(GstState state) const {
+  const GstStateChangeReturn answer = gst_element_set_state(pipeline_.get(), state);
+  if (answer != GST_STATE_CHANGE_FAILURE) return answer;
+  check_bus();  // What an element said of it.
+  throw Error(Code::kUnavailable, about() + "its elements do not go to the state " + gst_element_state_get_name(state),
+              "gst_element_set_state", answer);
+}
+
 TENON_INLINE bool Launched::check_bus() const {
   const ObjectPtr<GstBus> bus(gst_element_get_bus(pipeline_.get()));
   const MessagePtr message(
@@ -90,8 +98,8 @@ TENON_INLINE LaunchedSource::LaunchedSource(const std::string& line, const PoolO
   }
   g_object_set(sink_.get(), "enable-last-sample", FALSE, nullptr);  // It would keep a buffer.
   offer_pool(sink_.get(), pool);
-  live_ = gst_element_set_state(pipeline(), GST_STATE_PAUSED) == GST_STATE_CHANGE_NO_PREROLL;
-  gst_element_set_state(pipeline(), GST_STATE_PLAYING);
+  live_ = launched_.set_state(GST_STATE_PAUSED) == GST_STATE_CHANGE_NO_PREROLL;
+  launched_.set_state(GST_STATE_PLAYING);
 }
 
 TENON_INLINE SamplePtr LaunchedSource::pull(Deadline deadline) {
@@ -128,7 +136,7 @@ TENON_INLINE LaunchedSink::LaunchedSink(const std::string& line, const GstCaps* 
     auto* const base = static_cast<GstElementClass*>(g_type_class_peek_parent(GST_ELEMENT_GET_CLASS(source_.get())));
     base->send_event(source_.get(), orientation_event(rotation));
   }
-  gst_element_set_state(launched_.pipeline(), GST_STATE_PLAYING);
+  launched_.set_state(GST_STATE_PLAYING);
 }
 
 TENON_INLINE void LaunchedSink::push(BufferPtr buffer, Deadline deadline) {
@@ -147,7 +155,11 @@ TENON_INLINE void LaunchedSink::push(BufferPtr buffer, Deadline deadline) {
 }
 
 TENON_INLINE void LaunchedSink::finish(Deadline deadline) {
-  gst_app_src_end_of_stream(source());
+  if (const GstFlowReturn flow = gst_app_src_end_of_stream(source()); flow != GST_FLOW_OK) {
+    launched_.check_bus();
+    throw Error(Code::kUnavailable, launched_.about() + "it takes no end of its stream: " + gst_flow_get_name(flow),
+                "gst_app_src_end_of_stream", flow);
+  }
   while (!launched_.check_bus()) {
     launched_.check_cancelled(cancelled_);
     if (Clock::now() >= deadline)

@@ -72,6 +72,9 @@ class Launched {
     return found;
   }
 
+  /// @return GStreamer's answer, which is no failure. @errors what an element has reported; kUnavailable: none has, and it failed.
+  GstStateChangeReturn set_state(GstState state) const;
+
   /// @return whether the stream has ended. @errors the first error that an element has reported.
   bool check_bus() const;
 

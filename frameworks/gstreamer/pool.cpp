@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <new>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
@@ -44,7 +46,7 @@ TENON_INLINE MemoryPtr make_memory(const PoolOptions& options, std::size_t size,
   return made;
 }
 
-TENON_INLINE void warn(gpointer object, const char* what, const Error& error) {
+TENON_INLINE void warn(gpointer object, const char* what, const std::exception& error) {
   g_warning("%s %p: %s: %s", G_OBJECT_TYPE_NAME(object), object, what, error.what());
 }
 
@@ -68,7 +70,7 @@ TENON_INLINE GstMemory* allocator_alloc(GstAllocator* self, gsize size, GstAlloc
         make_memory(reinterpret_cast<AllocatorObject*>(self)->state->options, whole, params ? params->align + 1 : 1);
     gst_memory_resize(made.get(), static_cast<gssize>(before), size);
     return made.release();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     warn(self, "no memory", error);
     return nullptr;
   }
@@ -88,7 +90,7 @@ TENON_INLINE GType allocator_type() {
                               },
                               nullptr, nullptr, sizeof(AllocatorObject), 0,
                               [](GTypeInstance* instance, gpointer) {
-                                reinterpret_cast<AllocatorObject*>(instance)->state = new PoolState;
+                                reinterpret_cast<AllocatorObject*>(instance)->state = new (std::nothrow) PoolState;
                                 reinterpret_cast<GstAllocator*>(instance)->mem_type = "TenonMemory";
                               },
                               nullptr});
@@ -160,7 +162,7 @@ TENON_INLINE gboolean pool_set_config(GstBufferPool* pool, GstStructure* config)
   try {
     state.video = video_caps(caps);
     state.caps.reset(gst_caps_ref(caps));
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     warn(pool, "not configured", error);
     return FALSE;
   }
@@ -200,36 +202,37 @@ TENON_INLINE GstFlowReturn pool_alloc(GstBufferPool* pool, GstBuffer** out, GstB
     }
     *out = buffer.release();
     return GST_FLOW_OK;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     warn(pool, "no buffer", error);
     return GST_FLOW_ERROR;
   }
 }
 
 TENON_INLINE GType pool_type() {
-  static const GType type = register_once(
-      GST_TYPE_BUFFER_POOL, "TenonBufferPool1",
-      GTypeInfo{
-          sizeof(GstBufferPoolClass), nullptr, nullptr,
-          [](gpointer type_class, gpointer) {
-            auto* methods = static_cast<GstBufferPoolClass*>(type_class);
-            methods->get_options = [](GstBufferPool*) {
-              static const gchar* options[] = {GST_BUFFER_POOL_OPTION_VIDEO_META,
-                                               GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT, nullptr};
-              return options;
-            };
-            methods->set_config = &pool_set_config;
-            methods->alloc_buffer = &pool_alloc;
-            static_cast<GObjectClass*>(type_class)->finalize = [](GObject* object) {
-              // The parent's finalize stops the pool and frees its buffers, which need no state of ours.
-              PoolState* const state = reinterpret_cast<PoolObject*>(object)->state;
-              static_cast<GObjectClass*>(g_type_class_peek(GST_TYPE_BUFFER_POOL))->finalize(object);
-              delete state;
-            };
-          },
-          nullptr, nullptr, sizeof(PoolObject), 0,
-          [](GTypeInstance* instance, gpointer) { reinterpret_cast<PoolObject*>(instance)->state = new PoolState; },
-          nullptr});
+  static const GType type =
+      register_once(GST_TYPE_BUFFER_POOL, "TenonBufferPool1",
+                    GTypeInfo{sizeof(GstBufferPoolClass), nullptr, nullptr,
+                              [](gpointer type_class, gpointer) {
+                                auto* methods = static_cast<GstBufferPoolClass*>(type_class);
+                                methods->get_options = [](GstBufferPool*) {
+                                  static const gchar* options[] = {GST_BUFFER_POOL_OPTION_VIDEO_META,
+                                                                   GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT, nullptr};
+                                  return options;
+                                };
+                                methods->set_config = &pool_set_config;
+                                methods->alloc_buffer = &pool_alloc;
+                                static_cast<GObjectClass*>(type_class)->finalize = [](GObject* object) {
+                                  // The parent's finalize stops the pool and frees its buffers, which need no state of ours.
+                                  PoolState* const state = reinterpret_cast<PoolObject*>(object)->state;
+                                  static_cast<GObjectClass*>(g_type_class_peek(GST_TYPE_BUFFER_POOL))->finalize(object);
+                                  delete state;
+                                };
+                              },
+                              nullptr, nullptr, sizeof(PoolObject), 0,
+                              [](GTypeInstance* instance, gpointer) {
+                                reinterpret_cast<PoolObject*>(instance)->state = new (std::nothrow) PoolState;
+                              },
+                              nullptr});
   return type;
 }
 
@@ -237,18 +240,21 @@ TENON_INLINE GType pool_type() {
 
 TENON_INLINE ObjectPtr<GstAllocator> allocator(const PoolOptions& options) {
   start();
-  auto* made = static_cast<GstAllocator*>(g_object_new(detail::allocator_type(), nullptr));
-  gst_object_ref_sink(made);
-  reinterpret_cast<detail::AllocatorObject*>(made)->state->options = options;
-  return ObjectPtr<GstAllocator>(made);
+  ObjectPtr<GstAllocator> made(static_cast<GstAllocator*>(g_object_new(detail::allocator_type(), nullptr)));
+  gst_object_ref_sink(made.get());
+  detail::PoolState* const state = reinterpret_cast<detail::AllocatorObject*>(made.get())->state;
+  if (!state) throw std::bad_alloc();
+  state->options = options;
+  return made;
 }
 
 TENON_INLINE ObjectPtr<GstBufferPool> pool(const PoolOptions& options) {
   start();
-  auto* made = static_cast<GstBufferPool*>(g_object_new(detail::pool_type(), nullptr));
-  gst_object_ref_sink(made);
-  detail::state_of(made).options = options;
-  return ObjectPtr<GstBufferPool>(made);
+  ObjectPtr<GstBufferPool> made(static_cast<GstBufferPool*>(g_object_new(detail::pool_type(), nullptr)));
+  gst_object_ref_sink(made.get());
+  if (!reinterpret_cast<detail::PoolObject*>(made.get())->state) throw std::bad_alloc();
+  detail::state_of(made.get()).options = options;
+  return made;
 }
 
 TENON_INLINE const PoolOptions* options_of(GstBufferPool* pool) {
@@ -301,13 +307,17 @@ TENON_INLINE bool answer(GstQuery* query, const PoolOptions& options) {
 TENON_INLINE void offer_pool(GstPad* pad, const PoolOptions& options) {
   if (!pad || gst_pad_get_direction(pad) != GST_PAD_SINK)
     throw Error(Code::kInvalidArgument, "gstreamer::offer_pool: a sink pad is needed, for upstream elements to ask");
-  gst_pad_add_probe(
-      pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
-      [](GstPad*, GstPadProbeInfo* info, gpointer offered) {
-        return answer(GST_PAD_PROBE_INFO_QUERY(info), *static_cast<PoolOptions*>(offered)) ? GST_PAD_PROBE_HANDLED
-                                                                                           : GST_PAD_PROBE_OK;
-      },
-      new PoolOptions(options), [](gpointer offered) { delete static_cast<PoolOptions*>(offered); });
+  const auto on_query = [](GstPad* asked, GstPadProbeInfo* info, gpointer offered) {
+    try {
+      return answer(GST_PAD_PROBE_INFO_QUERY(info), *static_cast<PoolOptions*>(offered)) ? GST_PAD_PROBE_HANDLED
+                                                                                         : GST_PAD_PROBE_OK;
+    } catch (const std::exception& error) {  // Upstream allocates by itself.
+      detail::warn(asked, "no pool is offered", error);
+      return GST_PAD_PROBE_OK;
+    }
+  };
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, on_query, new PoolOptions(options),
+                    [](gpointer offered) { delete static_cast<PoolOptions*>(offered); });
 }
 
 TENON_INLINE void offer_pool(GstElement* element, const PoolOptions& options) {

@@ -57,7 +57,8 @@ class Bytes {
 Bytes bytes;
 std::atomic<int> alive{0};
 std::atomic<int> read_frames{0};
-constexpr int kMostFrames = 24;  ///< Of all sources of one input: a pipeline whose sources do not end takes no longer.
+constexpr int kMostFrames =
+    24;  ///< What all sources of one input give: a pipeline whose sources do not end takes no longer.
 
 /// A node's own state: a frame that it keeps from one call to the next.
 struct Node {
@@ -258,7 +259,7 @@ std::string quoted(const std::string& text) {
   return made + "\"";
 }
 
-/// A node. Of Tenon's own elements only those that neither read nor write files.
+/// A node. Elements of Tenon are only those that neither read nor write files.
 std::string any_node(unsigned number, bool is_source) {
   constexpr const char* kBasic[] = {"test", "identity", "null", "throttle", "aggregate"};
   constexpr const char* kNames[] = {"number", "real",  "on",     "text", "choice",

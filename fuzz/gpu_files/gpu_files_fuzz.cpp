@@ -25,7 +25,7 @@ namespace {
 using namespace tenon;
 using namespace tenon::gpu_device;
 
-constexpr std::size_t kHeaderBytes = 72;  ///< Of an entry: its start, its key, its hash.
+constexpr std::size_t kHeaderBytes = 72;  ///< An entry has before its table: its start, its key, its hash.
 constexpr std::string_view kKey = "key";
 
 store::ContentHash key() { return store::content_hash(kKey.data(), kKey.size()); }

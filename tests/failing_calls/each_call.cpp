@@ -117,6 +117,7 @@ bool names(const std::exception& error, CallKind kind, const std::string& functi
     case CallKind::kThread:
       return any_of({"thread"});
     case CallKind::kOpenCl:
+    case CallKind::kGStreamer:
     case CallKind::kNative:
       return false;  // The native call was asked for above.
   }

@@ -212,7 +212,7 @@ void begin(CallKind kind, long failing, bool keeps_sites) {
 }  // namespace
 
 const char* name_of(CallKind kind) {
-  constexpr std::array kNames{"new", "malloc", "map", "file", "descriptor", "thread", "opencl", "native"};
+  constexpr std::array kNames{"new", "malloc", "map", "file", "descriptor", "thread", "opencl", "gstreamer", "native"};
   static_assert(kNames.size() == kCallKinds);
   return kNames[static_cast<std::size_t>(kind)];
 }
@@ -222,6 +222,13 @@ bool entry_point_fails(CallKind kind, const char* function) {
   const Inside inside;
   Stack stack;
   return count_call(function, stack);
+}
+
+bool call_fails(CallKind kind, const char* function, const void* caller) {
+  if (watch.kind.load(std::memory_order_relaxed) != static_cast<int>(kind) || is_inside) return false;
+  const Inside inside;
+  Stack stack;
+  return modules.owner(caller) == Owner::kTenon && count_call(function, stack);
 }
 
 void watch_calls(CallKind kind, long failing) { begin(kind, failing, false); }

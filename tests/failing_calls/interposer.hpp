@@ -18,10 +18,11 @@ enum class CallKind : int {
   kDescriptor,  ///< What makes other descriptors: eventfd, pipe2, socket, memfd_create, dup...: EMFILE.
   kThread,      ///< pthread_create: EAGAIN.
   kOpenCl,      ///< OpenCL's entry points but those that release (opencl_layer.cpp): CL_OUT_OF_HOST_MEMORY.
+  kGStreamer,   ///< GStreamer's functions but those that release, where Tenon calls them (gstreamer_calls.cpp).
   kNative,      ///< The native calls of one framework, which its own probe makes fail (Work::native).
 };
-inline constexpr int kCallKinds = 8;
-/// "new", "malloc", "map", "file", "descriptor", "thread", "opencl", "native".
+inline constexpr int kCallKinds = 9;
+/// "new", "malloc", "map", "file", "descriptor", "thread", "opencl", "gstreamer", "native".
 const char* name_of(CallKind kind);
 
 /// Begins to count the calls of a kind in all threads, and makes one of them fail. @param failing  From 1; 0: none.
@@ -36,6 +37,9 @@ WatchedCalls unwatch_calls();
 
 /// For layers between Tenon and a driver, of whose calls each counts: whether this one is to fail. @thread any.
 bool entry_point_fails(CallKind kind, const char* function);
+
+/// The same for functions in front of a library's own, of whose calls those of Tenon's libraries count. @param caller  Where it returns to.
+bool call_fails(CallKind kind, const char* function, const void* caller);
 
 /// As watch_calls(kind, 0), and keeps for each call where it came from: a hash of the functions on the stack.
 void watch_sites(CallKind kind);

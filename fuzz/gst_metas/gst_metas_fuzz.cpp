@@ -15,6 +15,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/frameworks/gstreamer/audio.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
+#include <tenon/frameworks/gstreamer/testing/lsan.hpp>
 
 namespace {
 

@@ -28,7 +28,7 @@ class LogitMasks {
   /// As many pixels the masks of a picture have together at most (64 MB): those of further objects have the map's own cells.
   static constexpr std::size_t kMaxPixels = std::size_t{1} << 26;
 
-  /// Begins with the next picture. @param width, height  Of its maps; they lie over the whole input.
+  /// Begins with the next picture. @param width, height  The extents of its maps, which lie over the whole input.
   void begin(std::size_t width, std::size_t height) { width_ = width, height_ = height, made_ = 0; }
 
   /// @param fill  Called as fill(y, x1, x2, values): writes the logits of the cells x1 to x2 of row y.

@@ -39,9 +39,11 @@ struct Constant {
 
 /// Rows of YOLOv8-seg for two objects: centre and size; scores of cat and dog; coefficients.
 const Constant kMasked{{1, 8, 2},
-                       {24, 44, 16, 14, 16, 8.125f, 16, 4,  //
-                        0.75f, 0.125f, 0.125f, 0.625f,      //
+                       {3, 5.5f, 2, 1.75f, 2, 1.015625f, 2, 0.5f,  //
+                        0.75f, 0.125f, 0.125f, 0.625f,             //
                         1, 0, 0, -1}};
+/// What its model reads: an input as coarse as its prototypes, so that masks, which have the input's pixels, have their cells.
+const Shape kMaskedInput{1, 3, 4, 8};
 /// Their two prototypes of 8x4 cells. In the first, the cat has (2,1), (2,2) and (3,2), and one cell belongs to no object; in the
 /// second, times -1, the dog has (5,1) and (6,1).
 const Constant kPrototypes{{1, 2, 4, 8}, {0, 0, 0, 0, 0, 0,  0,  0,  //
@@ -192,10 +194,11 @@ const Texts kPoints{"person 48,0,80,64", "person 160,16,224,48",
 
 class GstObjects : public ::testing::Test {
  protected:
-  /// A model with these outputs for every picture. Pictures of 256x64 lie at (0, 8) of its input of 64x32, at a
+  /// A model with these outputs for every picture. Pictures of 256x64 lie in its input as wide as it, in the middle: at (0, 8) of 64x32, at a
   /// quarter of their size.
-  std::string model(const std::string& labels, const std::vector<Constant>& outputs) {
-    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 32, 64});
+  std::string model(const std::string& labels, const std::vector<Constant>& outputs,
+                    const Shape& input = {1, 3, 32, 64}) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(input));
     x->set_friendly_name("x");
     const auto axes = op::v0::Constant::create(element::i64, Shape{4}, std::vector<std::int64_t>{0, 1, 2, 3});
     const auto mean = std::make_shared<op::v1::ReduceMean>(x, axes, false);
@@ -220,7 +223,7 @@ class GstObjects : public ::testing::Test {
            model + " decode=" + decode + " " + more + " ! ";
   }
   std::string masks(const std::string& more = "") {
-    return infer(model("cat dog", {kMasked, kPrototypes}), "yolov8-seg", more);
+    return infer(model("cat dog", {kMasked, kPrototypes}, kMaskedInput), "yolov8-seg", more);
   }
   std::string points(const std::string& more = "") { return infer(model("person", {kPosed}), "yolov8-pose", more); }
   std::string path_of(const std::string& name) const { return (folder_.path() / name).string(); }

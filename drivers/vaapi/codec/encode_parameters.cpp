@@ -61,7 +61,7 @@ class H264Parameters final : public ParametersOf<VAEncSequenceParameterBufferH26
   explicit H264Parameters(VAProfile profile) : profile_(profile) {}
 
   /// @source ITU-T H.264, 7.4.2.1.1
-  Window window() const override {
+  Window window(int, int) const override {
     constexpr std::uint32_t kMax = 16384;
     const auto& sequence = *sequence_;
     Window window{0, 0, sequence.picture_width_in_mbs * 16, sequence.picture_height_in_mbs * 16};
@@ -97,9 +97,15 @@ class HevcParameters final : public ParametersOf<VAEncSequenceParameterBufferHEV
  public:
   explicit HevcParameters(VAProfile profile) : profile_(profile) {}
 
-  /// VA-API has the conformance window in packed headers alone, which this driver does not take.
-  Window window() const override {
-    return {0, 0, sequence_->pic_width_in_luma_samples, sequence_->pic_height_in_luma_samples};
+  /// VA-API has the conformance window in packed headers alone, which this driver does not take: a sequence whose extents are rounded up to
+  /// whole coding blocks shows its surface.
+  Window window(int width_px, int height_px) const override {
+    constexpr int kLargestBlock = 64;
+    const auto shown = [](int coded, int surface) {
+      return coded - surface < kLargestBlock ? std::min(coded, surface) : coded;
+    };
+    return {0, 0, shown(sequence_->pic_width_in_luma_samples, width_px),
+            shown(sequence_->pic_height_in_luma_samples, height_px)};
   }
 
   void fill(EncoderSettings& settings) const override {

@@ -36,8 +36,8 @@ class EncodeParameters {
   virtual bool is_idr() const = 0;
   virtual int quantiser() const = 0;
   virtual std::uint32_t bits_per_second() const = 0;
-  /// Unchecked: it may be larger than the surface, or have no pixels.
-  virtual Window window() const = 0;
+  /// Unchecked: it may be larger than the surface, or have no pixels. @param width_px, height_px  The surface's.
+  virtual Window window(int width_px, int height_px) const = 0;
   /// Sets what the codec alone has, the rate of pictures and the shape of pixels.
   virtual void fill(EncoderSettings& settings) const = 0;
 

@@ -83,10 +83,10 @@ class EncodeTask final : public Task {
 
   /// Nothing if it is empty, or larger than the surface.
   std::optional<Window> window(const Surface& source) const {
-    const Window window = parameters_->window();
-    const bool fits = window.width > 0 && window.height > 0 &&
-                      window.left + window.width <= static_cast<int>(source.width_px) &&
-                      window.top + window.height <= static_cast<int>(source.height_px);
+    const int width_px = static_cast<int>(source.width_px), height_px = static_cast<int>(source.height_px);
+    const Window window = parameters_->window(width_px, height_px);
+    const bool fits = window.width > 0 && window.height > 0 && window.left + window.width <= width_px &&
+                      window.top + window.height <= height_px;
     return fits ? std::optional(window) : std::nullopt;
   }
 

@@ -34,6 +34,10 @@ struct Producer {
                          0};
     shape = static_cast<std::int64_t>(of.size_bytes());
   }
+  Producer(const Producer&) = delete;
+  Producer& operator=(const Producer&) = delete;
+  /// Memory that work still uses is given back by another thread, which calls the deleter.
+  ~Producer() { EXPECT_TRUE(drain_deferred(default_deadline())); }
   Tensor tensor;
   std::int64_t shape = 0, stride = 1;
   int deleted = 0;

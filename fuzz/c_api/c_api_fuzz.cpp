@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a program of C calls, with arguments that no correct caller passes: each call returns a status, and
 // out-parameters are set or null as the header says.
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -10,27 +9,18 @@
 #include <vector>
 
 #include <tenon/bindings/c/tenon.h>
+#include <tenon/fuzz/bytes.hpp>
 
 namespace {
 
-/// The input as a stream; zeros past its end.
-class Bytes {
+/// Arguments of calls.
+class Bytes : public tenon::fuzz::Bytes {
  public:
-  Bytes(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
-  bool empty() const { return left_ == 0; }
-  template <typename T>
-  T take() {
-    T value{};
-    const std::size_t size = std::min(sizeof value, left_);
-    std::memcpy(&value, at_, size);
-    at_ += size, left_ -= size;
-    return value;
-  }
-  std::uint8_t byte() { return take<std::uint8_t>(); }
+  using tenon::fuzz::Bytes::Bytes;
   /// Mostly small, sometimes anything.
   std::size_t extent() {
     const std::uint8_t kind = byte();
-    return kind < 224 ? kind % 17 : take<std::size_t>();
+    return kind < 224 ? kind % 17 : next<std::size_t>();
   }
   std::string text() {
     std::string text(byte() % 24, ' ');
@@ -38,14 +28,10 @@ class Bytes {
     return text;
   }
   std::vector<std::uint8_t> rest() {
-    std::vector<std::uint8_t> all(at_, at_ + left_);
-    left_ = 0;
+    std::vector<std::uint8_t> all(left_.begin(), left_.end());
+    left_ = {};
     return all;
   }
-
- private:
-  const std::uint8_t* at_;
-  std::size_t left_;
 };
 
 void check(bool holds) {
@@ -134,7 +120,7 @@ struct Program {
     const std::size_t r = rank();
     const std::vector<std::size_t> shape = extents(r);
     std::vector<std::ptrdiff_t> strides(r);
-    for (std::ptrdiff_t& stride : strides) stride = bytes.byte() < 250 ? bytes.byte() : bytes.take<std::ptrdiff_t>();
+    for (std::ptrdiff_t& stride : strides) stride = bytes.byte() < 250 ? bytes.byte() : bytes.next<std::ptrdiff_t>();
     int released = 0;
     tenon_tensor_t* out = nullptr;
     const auto status = tenon_tensor_wrap(
@@ -179,8 +165,8 @@ struct Program {
     tenon_frame_info_t& info = all.info;
     info.struct_size = bytes.byte() < 240 ? sizeof info : bytes.extent();
     const std::uint8_t which = bytes.byte();
-    info.fourcc = which < 240 ? known[which % std::size(known)] : bytes.take<std::uint32_t>();
-    info.modifier = bytes.byte() < 250 ? 0 : bytes.take<std::uint64_t>();
+    info.fourcc = which < 240 ? known[which % std::size(known)] : bytes.next<std::uint32_t>();
+    info.modifier = bytes.byte() < 250 ? 0 : bytes.next<std::uint64_t>();
     info.width_px = static_cast<std::uint32_t>(bytes.extent());
     info.height_px = static_cast<std::uint32_t>(bytes.extent());
     info.colour_space = bytes.byte() % 6 - 1;
@@ -268,10 +254,10 @@ struct Program {
         tenon_properties_set_text(map, key.c_str(), text.c_str());
         break;
       case 1:
-        tenon_properties_set_int64(map, key.c_str(), bytes.take<std::int64_t>());
+        tenon_properties_set_int64(map, key.c_str(), bytes.next<std::int64_t>());
         break;
       case 2:
-        tenon_properties_set_double(map, key.c_str(), bytes.take<double>());
+        tenon_properties_set_double(map, key.c_str(), bytes.next<double>());
         break;
       case 3:
         tenon_properties_set_map(map, key.c_str(), maps.at(bytes.byte()));
@@ -317,7 +303,7 @@ struct Program {
       status = tenon_partial_shape_parse(text.c_str(), &out);
     } else {
       std::array<tenon_dimension_t, 10> bounds{};
-      for (tenon_dimension_t& bound : bounds) bound = {bytes.take<std::int16_t>(), bytes.take<std::int16_t>()};
+      for (tenon_dimension_t& bound : bounds) bound = {bytes.next<std::int16_t>(), bytes.next<std::int16_t>()};
       status = tenon_partial_shape_create(bytes.byte() % (bounds.size() + 1), bounds.data(), &out);
     }
     const std::uint8_t slot = bytes.byte();
@@ -357,7 +343,7 @@ struct Program {
     check(tenon_preprocessor_create(model, &steps) == TENON_OK);
     check(tenon_preprocessor_input(steps, nullptr, &input) == TENON_OK);
     tenon_model_free(model);
-    const float values[] = {bytes.take<float>(), bytes.take<float>(), bytes.take<float>()};
+    const float values[] = {bytes.next<float>(), bytes.next<float>(), bytes.next<float>()};
     for (int calls = 0; calls < 8; ++calls) preprocess_step(input, values);
     tenon_model_t* whole = nullptr;
     const auto status = tenon_preprocessor_build(steps, &whole);
@@ -367,7 +353,7 @@ struct Program {
   }
   void preprocess_step(tenon_preprocess_input_t* input, const float* values) {
     const std::string text = bytes.text();
-    const std::int32_t begin[] = {bytes.take<std::int8_t>(), bytes.take<std::int8_t>()}, end[] = {2, 3};
+    const std::int32_t begin[] = {bytes.next<std::int8_t>(), bytes.next<std::int8_t>()}, end[] = {2, 3};
     switch (bytes.byte() % 10) {
       case 0:
         tenon_preprocess_input_set_element_type(input, bytes.byte() % 18);
@@ -412,7 +398,7 @@ struct Program {
   }
 
   void run() {
-    for (int calls = 0; calls < 64 && !bytes.empty(); ++calls) {
+    for (int calls = 0; calls < 64 && !bytes.is_empty(); ++calls) {
       switch (bytes.byte() % 12) {
         case 0:
           create_tensor();

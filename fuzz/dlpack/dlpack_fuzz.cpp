@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include <tenon/core/error.hpp>
 #include <tenon/frameworks/dlpack/dlpack.hpp>
+#include <tenon/fuzz/bytes.hpp>
 
 namespace {
 
@@ -17,28 +17,16 @@ namespace abi = tenon::dlpack::abi;
 
 constexpr std::int32_t kMaxRank = 8;  // A struct says how many extents its arrays have: that is the producer's to keep.
 
-/// Takes values off the front of the input; zeros behind its end.
-class Bytes {
+/// Extents of tensors.
+class Bytes : public fuzz::Bytes {
  public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  template <typename T>
-  T next() {
-    T value{};
-    const std::size_t count = sizeof value < size_ ? sizeof value : size_;
-    if (count > 0) std::memcpy(&value, data_, count);
-    data_ += count, size_ -= count;
-    return value;
-  }
+  using fuzz::Bytes::Bytes;
   /// Often small, since few tensors with extents of any size are valid.
   std::int64_t extent() {
     const auto kind = next<std::uint8_t>();
     if (kind >= 200) return next<std::int64_t>();
     return static_cast<std::int64_t>(next<std::int8_t>()) % 9;
   }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
 };
 
 struct Produced {

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/fuzz/bytes.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/read_model.hpp>
@@ -26,21 +26,12 @@ using namespace tenon;
 
 constexpr std::size_t kMostBytes = 1 << 16;
 
-/// Takes values off the front of the input; zeros behind its end.
-class Bytes {
+/// Texts and numbers of a model's external data.
+class Bytes : public fuzz::Bytes {
  public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  bool is_empty() const { return size_ == 0; }
-  template <typename T>
-  T next() {
-    T value{};
-    const std::size_t count = std::min(sizeof value, size_);
-    if (count > 0) std::memcpy(&value, data_, count);
-    data_ += count, size_ -= count;
-    return value;
-  }
+  using fuzz::Bytes::Bytes;
   std::string text() {
-    std::string made(std::min<std::size_t>(next<std::uint8_t>() % 32, size_), ' ');
+    std::string made(std::min<std::size_t>(next<std::uint8_t>() % 32, left_.size()), ' ');
     for (char& letter : made) letter = static_cast<char>(next<std::uint8_t>());
     return made;
   }
@@ -55,10 +46,6 @@ class Bytes {
     const auto kind = next<std::uint8_t>();
     return kind < 224 ? kind % 9 : next<std::int64_t>();
   }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
 };
 
 /// Protocol buffers, as far as a model needs them.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -16,26 +15,17 @@
 #include <tenon/frameworks/gstreamer/audio.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
 #include <tenon/frameworks/gstreamer/testing/lsan.hpp>
+#include <tenon/fuzz/bytes.hpp>
 
 namespace {
 
 using namespace tenon;
 namespace gs = tenon::gstreamer;
 
-/// Takes values off the front of the input; zeros behind its end.
-class Bytes {
+/// Texts and numbers of caps and metas.
+class Bytes : public fuzz::Bytes {
  public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  bool is_empty() const { return size_ == 0; }
-  template <typename T>
-  T next() {
-    T value{};
-    const std::size_t count = std::min(sizeof value, size_);
-    if (count > 0) std::memcpy(&value, data_, count);
-    data_ += count, size_ -= count;
-    return value;
-  }
-  std::uint8_t byte() { return next<std::uint8_t>(); }
+  using fuzz::Bytes::Bytes;
   /// Letters that GStreamer's texts may have.
   std::string text() {
     std::string made(byte() % 24, ' ');
@@ -51,10 +41,6 @@ class Bytes {
   const char* one_of(const char* const (&all)[N]) {
     return all[byte() % N];
   }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
 };
 
 constexpr const char* kCapsFields[] = {

@@ -3,14 +3,12 @@
 // another. Pictures lie inside memory that the driver gave, or there is an Error by the deadline; no descriptor stays open.
 #include <sys/ioctl.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 
@@ -21,6 +19,7 @@
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/v4l2/testing/fake_driver.hpp>
 #include <tenon/frameworks/v4l2/v4l2.hpp>
+#include <tenon/fuzz/bytes.hpp>
 
 namespace {
 
@@ -36,24 +35,7 @@ void expect(bool holds) {
   if (!holds) std::abort();
 }
 
-/// Takes values off the front of the input; zeros behind its end.
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  bool is_empty() const { return size_ == 0; }
-  template <typename T>
-  T next() {
-    T value{};
-    const std::size_t count = std::min(sizeof value, size_);
-    if (count > 0) std::memcpy(&value, data_, count);
-    data_ += count, size_ -= count;
-    return value;
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
-};
+using fuzz::Bytes;
 
 /// The kernel takes as much memory as a driver says: here it says no more than 64 KiB.
 void bound_sizes(unsigned long request, void* argument) {

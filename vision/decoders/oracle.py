@@ -281,7 +281,9 @@ def mediapipe(rng, kind, size, strides, count, apart=()):
     for i in sorted(numpy.flatnonzero(scores >= 0.5), key=lambda i: -scores[i]):
         if all(iou(boxes[i], boxes[j]) <= 0.3 for j in kept):
             kept.append(i)
-    expected = [detection(clip(boxes[i], size)[0], scores[i], 0, [points(marks[i], scores[i])]) for i in kept]
+    shown = clip(boxes, size)
+    visible = [i for i in kept if (shown[i, :2] < shown[i, 2:]).all()]
+    expected = [detection(shown[i], scores[i], 0, [points(marks[i], scores[i])]) for i in visible[:300]]  # As many as decoders give by default.
     outputs = {"Identity": rows[None], "Identity_1": logits[None, :, None]}
     if apart:
         cuts = numpy.cumsum(apart)[:-1]

@@ -9,7 +9,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
-"$folder/venv/bin/pip" install -q --disable-pip-version-check xarray==2026.9.0 numpy==2.4.6
+"$folder/venv/bin/pip" install -q --disable-pip-version-check xarray==2026.9.0 scipy==1.16.3 numpy==2.4.6
 "$folder/venv/bin/python" - <<'PYTHON'
 import warnings
 
